@@ -1,0 +1,2 @@
+//! perfetto.
+fn main() {}

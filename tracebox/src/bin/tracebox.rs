@@ -1,0 +1,2 @@
+//! tracebox.
+fn main() {}

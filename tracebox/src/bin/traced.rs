@@ -1,0 +1,2 @@
+//! traced.
+fn main() {}
