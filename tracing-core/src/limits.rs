@@ -1,0 +1,117 @@
+//! Every bound of this crate, with its unit and the reason for its value.
+//!
+//! Two kinds live here. Those of the protocol (first part) are shared with every other service and
+//! producer: changing one changes what old peers see. Those of ours (second part) only keep a hostile or
+//! broken peer from growing us: each is far above what an honest one needs, and each says what is
+//! lost when it is hit.
+
+// ---------------------------------------------------------------- protocol: shared memory
+
+/// Size of a producer's shared memory when neither the config nor the producer asks, bytes.
+pub const SMB_BYTES_DEFAULT: usize = 256 * 1024;
+/// Size of a page of shared memory by default, bytes.
+pub const SMB_PAGE_BYTES_DEFAULT: usize = 4096;
+/// Largest shared memory of one producer, bytes. A larger wish is clamped.
+pub const SMB_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Largest page the service accepts, bytes: the ABI allows 64 KiB, but the largest chunk of such a page
+/// cannot be stored in a trace buffer, whose record lengths are 16 bits.
+pub const SMB_PAGE_BYTES_MAX: usize = 32 * 1024;
+/// Smallest page, and the unit all pages are multiples of, bytes.
+pub const SMB_PAGE_BYTES_MIN: usize = 4096;
+/// Largest writer id that a patch may name (`kMaxWriterID`).
+pub const WRITER_ID_MAX: u32 = 32767;
+/// Largest chunk (header included) that may come inside a commit instead of shared memory, bytes.
+pub const COMMIT_CHUNK_BYTES_MAX: usize = 65535;
+/// Smallest such chunk: its header, bytes.
+pub const COMMIT_CHUNK_BYTES_MIN: usize = 8;
+/// Patches of one chunk in one commit. More are not looked at.
+pub const PATCHES_PER_CHUNK_MAX: usize = 1024;
+
+// ---------------------------------------------------------------- protocol: IPC
+
+/// Largest body of an IPC frame, bytes: 128 KiB less the four bytes of its length.
+pub const IPC_FRAME_BYTES_MAX: usize = 128 * 1024 - 4;
+/// What slices of packets may sum up to in one `ReadBuffersResponse`, bytes, each counted with
+/// [`IPC_SLICE_OVERHEAD_BYTES`]; the rest of the frame is for its envelope.
+pub const IPC_SLICES_BYTES_MAX: usize = 128 * 1024 - 64;
+/// What a slice counts for beside its data, bytes.
+pub const IPC_SLICE_OVERHEAD_BYTES: usize = 16;
+/// Largest encoded `TracingServiceState` put into one reply, bytes.
+pub const IPC_STATE_BYTES_MAX: usize = 128 * 1024 - 128;
+/// Packets read from the buffers before a pass of `ReadBuffers` over IPC ends, bytes (soft).
+pub const READ_PASS_BYTES: usize = 32 * 1024;
+/// Packets read from the buffers before a pass of a file write ends, bytes (soft).
+pub const FILE_PASS_BYTES: usize = 1024 * 1024;
+
+// ---------------------------------------------------------------- protocol: sessions
+
+/// Live producers. Their ids are `u16` and never zero.
+pub const PRODUCERS_MAX: usize = 65535;
+/// Sessions at a time, of all users.
+pub const SESSIONS_MAX: usize = 15;
+/// Sessions at a time of one user.
+pub const SESSIONS_PER_UID_MAX: usize = 5;
+/// Trace buffers of one session.
+pub const BUFFERS_PER_SESSION_MAX: usize = 128;
+/// Longest `duration_ms`: seven days.
+pub const DURATION_MS_MAX: u64 = 7 * 24 * 3600 * 1000;
+/// Longest `duration_ms` with `enable_extra_guardrails`: a day.
+pub const GUARDRAIL_DURATION_MS_MAX: u64 = 24 * 3600 * 1000;
+/// Sum of the buffers with `enable_extra_guardrails`, KiB, unless overridden.
+pub const GUARDRAIL_BUFFERS_KB_MAX: u64 = 128 * 1024;
+/// Time between two sessions of one name with `enable_extra_guardrails`, ns.
+pub const GUARDRAIL_SPACING_NS: u64 = 300 * 1_000_000_000;
+/// Wait for flush acknowledgements when nobody names another, ms.
+pub const FLUSH_TIMEOUT_MS: u64 = 5000;
+/// Wait for data sources to say that they stopped, when the config names no other, ms.
+pub const STOP_TIMEOUT_MS: u64 = 5000;
+/// After this long without all data sources started the slow ones are named in the trace, ms.
+pub const SLOW_START_MS: u64 = 20_000;
+/// Data sources named in such a list.
+pub const SLOW_SOURCES_MAX: usize = 32;
+/// Flushes in flight in one session; one more is refused once there are more than this.
+pub const FLUSHES_PENDING_MAX: usize = 1000;
+/// Period of clock snapshots unless configured, ms.
+pub const SNAPSHOT_PERIOD_MS: u64 = 10_000;
+/// Period of file writes unless configured, ms.
+pub const FILE_PERIOD_MS: u64 = 5000;
+/// Shortest period of file writes, ms.
+pub const FILE_PERIOD_MS_MIN: u64 = 100;
+/// Period of the flush that keeps a file's tail fresh when the mode is "auto", ms.
+pub const AUTO_FLUSH_PERIOD_MS: u64 = 5000;
+/// Clock snapshots waiting to be read. The oldest goes first.
+pub const SNAPSHOTS_PENDING_MAX: usize = 16;
+/// How far a clock must have drifted against boot time for a new snapshot to be worth keeping, ns.
+pub const SNAPSHOT_DRIFT_NS: u64 = 10_000_000;
+/// Kept events of the kinds that repeat (a flush started, all flushed) until they are read.
+pub const LIFECYCLE_EVENTS_MAX: usize = 64;
+/// Kept state changes of other sessions until they are read.
+pub const CONCURRENT_EVENTS_MAX: usize = 4096;
+
+// ---------------------------------------------------------------- ours: bounds on peers
+
+/// Registrations of one producer. Upstream has none; a producer that hits it has its further
+/// registrations ignored.
+pub const DATA_SOURCES_PER_PRODUCER_MAX: usize = 4096;
+/// Encoded size of one data source descriptor, bytes: the IPC frame bounds it.
+pub const DESCRIPTOR_BYTES_MAX: usize = IPC_FRAME_BYTES_MAX;
+/// Sum of the encoded descriptors of one producer, bytes. Further registrations are ignored.
+pub const DESCRIPTORS_BYTES_PER_PRODUCER_MAX: usize = 16 * 1024 * 1024;
+/// Writers registered by one producer. Further ones are ignored: their data is still accepted.
+pub const WRITERS_PER_PRODUCER_MAX: usize = 65536;
+/// Commands kept for a producer that has not opened its command stream yet. The newest is dropped.
+pub const COMMANDS_UNSENT_MAX: usize = 1024;
+/// Data source instances of one session. Further matches are not set up.
+pub const INSTANCES_PER_SESSION_MAX: usize = 16 * 1024;
+/// Lines we log on behalf of one producer: after that its mistakes are only counted.
+pub const LOG_LINES_PER_PRODUCER_MAX: u32 = 16;
+/// Sequences numbered in one session. When reached, numbering goes on but older sequences forget theirs.
+pub const SEQUENCES_PER_SESSION_MAX: usize = 1 << 20;
+/// Bytes of replies to one `ReadBuffers` that may wait in the transport, until it says that they left.
+pub const READ_WINDOW_BYTES: usize = 1024 * 1024;
+/// Distinct session names remembered for [`GUARDRAIL_SPACING_NS`]; more refuse the session.
+pub const GUARDRAIL_NAMES_MAX: usize = 4096;
+/// Compiled size of one regular expression of a config, bytes.
+pub const REGEX_BYTES_MAX: usize = 1024 * 1024;
+/// Regular expressions kept compiled in one session.
+pub const REGEXES_PER_SESSION_MAX: usize = 4096;

@@ -1,0 +1,61 @@
+//! The tracing service as a state machine: events in, effects out, time as a value.
+//!
+//! ```text
+//!   producers ──┐ Input                                            Output ┌──> replies, commands
+//!               ├──────> handle(now, input) ──> [ state ] ──> poll_output ├──> files
+//!   consumers ──┘        handle_timeout(now) ──┘    │                     └──> log
+//!                                                   └──> poll_timeout: wake me then
+//! ```
+//!
+//! Nothing in here reads a clock, a random device, a file or a socket, nor starts a thread. The same
+//! inputs give the same outputs, so a simulator can run years of it, and a failing run replays.
+//!
+//! # The contract of the shell
+//!
+//! 1. For each event sample all clocks once into a [`Now`](crate::time::Now) and call
+//!    [`Service::handle`]. A clock may repeat itself but not go back.
+//! 2. Then call [`Service::poll_output`] until it gives nothing, and carry each effect out in that order.
+//!    The queue is bounded by what one event can cause, so it must be drained after each.
+//! 3. Sleep until [`Service::poll_timeout`] at the latest, then call [`Service::handle_timeout`]. Waking
+//!    early or for nothing is harmless. The deadline changes with every call; ask again each time.
+//! 4. Replies to a peer that left are dropped silently; its `…Disconnected` follows once, and nothing
+//!    from it comes after that. A peer that does not read is the shell's to cut off.
+//! 5. [`Output::CreateFile`] and [`Output::WriteFile`] are each answered by exactly one input. A write that
+//!    came out short is retried by the shell; an error is final for the file, which the shell then closes.
+//! 6. When the replies of a consumer have left the shell's queue (it became empty), say
+//!    [`Input::ConsumerDrained`]. A stream of `ReadBuffers` replies pauses when
+//!    [`limits::READ_WINDOW_BYTES`](crate::limits::READ_WINDOW_BYTES) of it are on the way and goes on
+//!    only then; this bounds memory, whatever the speed of the reader. Saying it too often is harmless.
+//! 7. A file that comes with a request belongs to the service from then on; a `WriteFile` with `close`
+//!    gives it back, also when it was not wanted.
+//!
+//! # Inside
+//!
+//! [`core`] is one `match` on the input; each concern is a leaf that extends [`Service`]:
+//!
+//! | file | concern |
+//! |---|---|
+//! | `input`, `output`, `config` | the seam |
+//! | `core`, `timers` | dispatch, identifiers, what is due when |
+//! | `producers`, `consumers` | who is connected, which request goes where |
+//! | `data_sources` | who offers what; matching a config with it; set-up |
+//! | `commit` | chunks and patches, from memory nobody trusts |
+//! | `snapshot`, `packets`, `stats` | what the service itself writes into a trace |
+//! | `observe`, `query` | what consumers may ask |
+//! | `session/` | the life of a session: config, start, flush, read, file, stop |
+//!
+//! Trust: a producer is hostile, a consumer is trusted with data but not with our life. Nothing that
+//! comes from either may panic, hang or grow the service; [`crate::limits`] has every bound.
+
+mod config;
+mod core;
+mod input;
+mod output;
+mod port;
+mod timers;
+
+pub use self::config::{HostInfo, RegionFactory, ServiceConfig};
+pub use self::core::Service;
+pub use self::input::{FileError, Input, Peer};
+pub use self::output::{LogLevel, Output, Rejected};
+pub use self::port::{ConsumerRequest, ProducerRequest};

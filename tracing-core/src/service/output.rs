@@ -1,0 +1,73 @@
+//! Everything the service can ask for.
+
+use bytes::Bytes;
+
+use crate::ids::{CallId, ClientId, FileId};
+use crate::shm::Region;
+
+/// The call failed: the peer sees a reply without success and without text (the protocol has none).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rejected;
+
+/// How much a line of the log matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Something was refused or failed.
+    Error,
+    /// Something that its user should know.
+    Info,
+    /// For people who look for a fault.
+    Debug,
+}
+
+/// One effect. They must be carried out in order.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Output {
+    /// A reply, or one of a stream of them.
+    Reply {
+        /// The connection. It may have gone in the meantime: then nothing is to be done.
+        client: ClientId,
+        /// The call this answers.
+        call: CallId,
+        /// The encoded response message of the method.
+        result: Result<Bytes, Rejected>,
+        /// True when another reply to the same call will follow.
+        has_more: bool,
+        /// Shared memory whose descriptor goes with the reply.
+        region: Option<Region>,
+    },
+    /// Close the connection; the service has already forgotten it.
+    Disconnect {
+        /// The connection.
+        client: ClientId,
+    },
+    /// Create a file that does not exist yet (never overwrite), readable and writable by its owner
+    /// until it is made readable for all. Answered by
+    /// [`Input::FileCreated`](super::Input::FileCreated), best before any other input.
+    CreateFile {
+        /// Comes back in the answer.
+        token: u64,
+        /// As the config says, taken relative to the daemon's directory.
+        path: String,
+    },
+    /// Append to a file, retrying short writes. Answered by
+    /// [`Input::FileWritten`](super::Input::FileWritten).
+    WriteFile {
+        /// The file.
+        file: FileId,
+        /// What to append; may be empty.
+        data: Bytes,
+        /// Make all that was written durable (`fdatasync`).
+        sync: bool,
+        /// Close it afterwards, whatever happened.
+        close: bool,
+    },
+    /// A line for the log.
+    Log {
+        /// Its weight.
+        level: LogLevel,
+        /// One line, without a line end.
+        text: String,
+    },
+}
