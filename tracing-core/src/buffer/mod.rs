@@ -1,0 +1,1 @@
+//! Central buffers: a ring of chunks per session buffer.

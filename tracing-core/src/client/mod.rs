@@ -1,0 +1,1 @@
+//! Threads and sockets around the layers below: producers and consumers.

@@ -1,0 +1,1 @@
+//! What can go wrong, sorted by who is to blame.

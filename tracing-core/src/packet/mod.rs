@@ -1,0 +1,1 @@
+//! A packet as slices, and its validation.

@@ -1,0 +1,35 @@
+//! The only names of atomics, locks and shared pointers in this crate: std's, or loom's models
+//! of them when built with `--cfg loom`.
+//!
+//! Layer 0. The models live in a package of their own, `tracing-core/loom`, which compiles the
+//! modules they are about, this one included, from these same files with `cfg(loom)` set.
+
+#[cfg(not(loom))]
+pub use std::sync::{
+    Arc, Condvar, Mutex, MutexGuard, OnceLock, RwLock, Weak,
+    atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    mpsc,
+};
+
+#[cfg(loom)]
+pub use loom::sync::{
+    Arc, Condvar, Mutex, MutexGuard, RwLock,
+    atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+};
+
+/// Locks `mutex`, whether or not a thread panicked while it held it.
+///
+/// Our critical sections leave their state consistent at every step that can panic, and a
+/// producer's application must not go down a second time because one of its threads did.
+#[inline]
+pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Gives the processor away; under loom, a point where the model may switch threads.
+pub fn yield_now() {
+    #[cfg(not(loom))]
+    std::thread::yield_now();
+    #[cfg(loom)]
+    loom::thread::yield_now();
+}
