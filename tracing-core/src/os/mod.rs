@@ -1,1 +1,36 @@
 //! Every system call this crate makes.
+//!
+//! Layer 4. Everything is `rustix` or the standard library, safe and typed, but for one file:
+//! [`shm`], which maps memory. Descriptors are always owned values and always close on exec.
+//!
+//! | file | calls | for |
+//! |---|---|---|
+//! | `clock` | `clock_gettime` | the instant the service is told |
+//! | `file` | `open` (`O_EXCL`), `writev`, `fdatasync` | traces the service writes itself |
+//! | `poll` | `epoll_create1`, `epoll_ctl`, `epoll_wait`, `poll`, `eventfd2` | sleeping until something happens |
+//! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sched_getaffinity` | who and where we are |
+//! | `shm` | `memfd_create`, `ftruncate`, `fcntl` (seals), `fstat`, `mmap`, `munmap` | memory shared with producers |
+//! | `signal` | `sigaction`, `socketpair` (through `signal-hook`) | Ctrl-C as a descriptor |
+//! | `socket` | `socket`, `bind`, `listen`, `accept4`, `connect`, `sendmsg`, `recvmsg`, `getsockopt` (credentials), `access`, `unlink`, `chown`, `chmod` | talking to peers |
+
+pub mod clock;
+pub mod file;
+pub mod poll;
+pub mod process;
+pub mod shm;
+pub mod signal;
+pub mod socket;
+
+use crate::error::OsError;
+
+/// Names the call that failed.
+fn failed(call: &'static str) -> impl FnOnce(rustix::io::Errno) -> OsError {
+    move |errno| OsError::new(call, errno.raw_os_error())
+}
+
+/// The same for calls that went through the standard library.
+fn failed_io(call: &'static str) -> impl FnOnce(std::io::Error) -> OsError {
+    move |error| {
+        OsError::new(call, error.raw_os_error().unwrap_or(rustix::io::Errno::IO.raw_os_error()))
+    }
+}

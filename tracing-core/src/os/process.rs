@@ -1,0 +1,75 @@
+//! Who and where we are: credentials, randomness, the machine.
+
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::failed;
+use crate::error::OsError;
+
+/// The machine and its kernel, in the kernel's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// `Linux`.
+    pub sysname: String,
+    /// `#1 SMP PREEMPT_DYNAMIC ...`.
+    pub version: String,
+    /// `6.12.0-1-amd64`.
+    pub release: String,
+    /// `x86_64`.
+    pub machine: String,
+    /// Size of a page of memory, bytes.
+    pub page_bytes: u32,
+    /// Kernel ticks per second: the unit of times in `/proc/PID/stat`.
+    pub ticks_per_second: u64,
+    /// Processors this process may run on.
+    pub cpu_count: u32,
+    /// Memory, bytes.
+    pub ram_bytes: u64,
+}
+
+impl Machine {
+    /// Asks the kernel.
+    #[must_use]
+    pub fn read() -> Self {
+        let uname = rustix::system::uname();
+        let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+        let info = rustix::system::sysinfo();
+        Self {
+            sysname: text(uname.sysname()),
+            version: text(uname.version()),
+            release: text(uname.release()),
+            machine: text(uname.machine()),
+            page_bytes: u32::try_from(rustix::param::page_size()).unwrap_or(4096),
+            ticks_per_second: rustix::param::clock_ticks_per_second(),
+            cpu_count: std::thread::available_parallelism()
+                .map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX)),
+            ram_bytes: info.totalram.saturating_mul(u64::from(info.mem_unit.max(1))),
+        }
+    }
+}
+
+/// A random number from the kernel: the seed of everything that must differ between two runs.
+///
+/// # Errors
+/// Only on kernels without `getrandom`, older than 3.17.
+pub fn random_seed() -> Result<u64, OsError> {
+    let mut bytes = [0_u8; 8];
+    let mut filled = 0;
+    // Requests of up to 256 bytes are never cut short by a signal, but nothing is lost by looping.
+    while filled < bytes.len() {
+        filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())
+            .map_err(failed("getrandom"))?;
+    }
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// The user whose rights this process acts with.
+#[must_use]
+pub fn effective_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// This process.
+#[must_use]
+pub fn pid() -> i32 {
+    rustix::process::getpid().as_raw_pid()
+}
