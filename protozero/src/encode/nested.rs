@@ -1,0 +1,88 @@
+//! An open message. While it is open its parent is borrowed, so that writing to the parent in the
+//! middle of a child does not compile; dropping it stores the length.
+
+use super::slot::{NONE, Slot};
+use super::stream::Stream;
+use crate::wire::tag;
+
+/// An open message, root or nested, of a [`StreamOf`](super::StreamOf).
+///
+/// Generated writers wrap it. Forgetting one (`mem::forget`) leaks no memory and breaks no
+/// invariant: the message then ends where its parent does.
+pub struct Scope<'w> {
+    pub(super) stream: &'w mut Stream<'w>,
+    slot: Slot,
+    /// Offset of the next outer open slot of the same range.
+    outer: u32,
+    root: bool,
+    /// Where the body begins, as a position of the stream.
+    body: u64,
+}
+
+impl<'w> Scope<'w> {
+    #[inline(always)]
+    pub(super) fn root(stream: &'w mut Stream<'w>) -> Self {
+        let slot = Slot { range: stream.range, offset: NONE };
+        let body = stream.written();
+        Self { stream, slot, outer: NONE, root: true, body }
+    }
+
+    /// Opens message field `N` inside this one.
+    #[inline(always)]
+    pub fn nested<const N: u32>(&mut self) -> Scope<'_> {
+        let stream = &mut *self.stream;
+        let tag = const { tag::Encoded::new(N, tag::LEN) };
+        let outer = stream.head;
+        if let Some(offset) = stream.cursor.open(tag, outer) {
+            stream.head = offset;
+            let slot = Slot { range: stream.range, offset };
+            let body = stream.written();
+            return Scope { stream, slot, outer, root: false, body };
+        }
+        Self::nested_slow(stream, tag)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn nested_slow<'a>(stream: &'a mut Stream<'_>, tag: tag::Encoded) -> Scope<'a> {
+        stream.write(&tag.bytes.to_le_bytes()[..tag.len]);
+        let before = stream.head;
+        let range = stream.range;
+        let slot = stream.reserve();
+        // The slot may be the first of a new range.
+        let outer = if slot.range == range { before } else { NONE };
+        let body = stream.written();
+        Scope { stream, slot, outer, root: false, body }
+    }
+
+    /// Bytes of the message so far, not counting its own tag and length.
+    #[inline]
+    #[must_use]
+    pub fn body_len(&self) -> u64 {
+        self.stream.written().wrapping_sub(self.body)
+    }
+
+    /// The stream written to: its errors and counts.
+    #[inline]
+    #[must_use]
+    pub fn stream(&self) -> &Stream<'w> {
+        self.stream
+    }
+}
+
+impl Drop for Scope<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let stream = &mut *self.stream;
+        if self.root {
+            stream.end_root();
+        } else if self.slot.range == stream.range
+            && self.slot.offset == stream.head
+            && stream.cursor.close(self.slot.offset)
+        {
+            stream.head = self.outer;
+        } else {
+            stream.close_slow(self.slot, self.body, self.outer);
+        }
+    }
+}

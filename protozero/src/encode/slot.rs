@@ -1,0 +1,79 @@
+//! The four bytes reserved for a length that is not known yet.
+
+use super::cursor::Cursor;
+
+/// Bytes of a slot (`proto_utils.h`: kMessageLengthFieldSize).
+pub(crate) const SLOT_LEN: usize = 4;
+
+/// No slot: the end of the list of open slots, or a message opened while the stream swallows.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Where a length will be stored: [`Sink::fill`](super::Sink::fill) gets it for messages that did
+/// not end in the range they began in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot {
+    /// Which range: they are counted from 0 per stream, in the order the sink handed them out.
+    pub range: u32,
+    /// Byte offset of the four reserved bytes in that range.
+    pub offset: u32,
+}
+
+/// The lengths still open in a range that is full, outermost first.
+///
+/// A sink looks at them when it has the next range, before it gives the old one away: each is a
+/// length that will come through [`Sink::fill`](super::Sink::fill). Yielding one zeroes its four
+/// bytes.
+pub struct OpenSlots<'a> {
+    cursor: &'a mut Cursor,
+    head: u32,
+    range: u32,
+    reversed: bool,
+}
+
+impl<'a> OpenSlots<'a> {
+    #[inline]
+    pub(super) fn new(cursor: &'a mut Cursor, head: u32, range: u32) -> Self {
+        Self { cursor, head, range, reversed: false }
+    }
+
+    /// True if no length is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.head == NONE
+    }
+
+    /// Turns the list around in place: it leads from the innermost slot outwards, and is wanted
+    /// the other way.
+    ///
+    /// The links lie in memory a peer may share. A link that does not lead strictly outwards ends
+    /// the list, so that a forged one costs lengths and never loops.
+    fn reverse(&mut self) {
+        let (mut done, mut at) = (NONE, self.head);
+        while at != NONE {
+            let outer = self.cursor.read4(at);
+            self.cursor.write4(at, done.to_ne_bytes());
+            done = at;
+            at = if outer < at { outer } else { NONE };
+        }
+        self.head = done;
+        self.reversed = true;
+    }
+}
+
+impl Iterator for OpenSlots<'_> {
+    type Item = Slot;
+
+    fn next(&mut self) -> Option<Slot> {
+        if !self.reversed {
+            self.reverse();
+        }
+        let offset = self.head;
+        if offset == NONE {
+            return None;
+        }
+        let inner = self.cursor.read4(offset);
+        self.cursor.write4(offset, [0; SLOT_LEN]);
+        self.head = if inner > offset { inner } else { NONE };
+        Some(Slot { range: self.range, offset })
+    }
+}

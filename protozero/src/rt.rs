@@ -1,0 +1,121 @@
+//! Exactly the names generated and derived code may use; not for people.
+//!
+//! All is generic over the field number, so that tags are constants of the code they end up in.
+
+pub use crate::decode::{
+    DecodeContext, Field, Fields, PackedFixed32, PackedFixed64, PackedVarint, Reader, Value,
+};
+pub use crate::encode::Scope;
+pub use crate::error::{DecodeError, DecodeErrorKind, WriteError};
+pub use crate::wire::tag::{FIXED32, FIXED64, LEN, VARINT, tag};
+pub use crate::wire::zigzag;
+
+use crate::encode::packed;
+
+/// A generated writer.
+pub trait Writer<'w>: Sized {
+    /// Full name of the message, without a leading dot.
+    const NAME: &'static str;
+
+    /// A writer of the message `scope` has opened.
+    fn from_scope(scope: Scope<'w>) -> Self;
+}
+
+/// A method of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MethodInfo {
+    /// Our number for it, from 1 in order of declaration.
+    pub id: u32,
+    /// Its name in the `.proto`.
+    pub name: &'static str,
+    /// True if one request has several replies.
+    pub streaming: bool,
+}
+
+macro_rules! scalars {
+    ($($(#[$doc:meta])* $name:ident, $packed:ident, $type:ty, $wire:ident, $bare:ident, |$v:ident| $convert:expr;)*) => {
+        $($(#[$doc])*
+        #[inline(always)]
+        pub fn $name<const N: u32>(scope: &mut Scope<'_>, $v: $type) {
+            scope.$wire::<N>($convert);
+        }
+
+        /// The same, as a packed run; empty is a tag and a zero.
+        #[inline]
+        pub fn $packed<const N: u32>(
+            scope: &mut Scope<'_>,
+            values: impl IntoIterator<Item = $type>,
+        ) {
+            packed::<N, _>(scope, values, |run, $v| run.$bare($convert));
+        }
+        )*
+    };
+}
+
+// Signed numbers and enums are widened with their sign first: a negative one takes ten bytes.
+scalars! {
+    /// Appends an `int32`.
+    int32, packed_int32, i32, varint, varint, |v| i64::from(v) as u64;
+    /// Appends an `int64`.
+    int64, packed_int64, i64, varint, varint, |v| v as u64;
+    /// Appends a `uint32`.
+    uint32, packed_uint32, u32, varint, varint, |v| u64::from(v);
+    /// Appends a `uint64`.
+    uint64, packed_uint64, u64, varint, varint, |v| v;
+    /// Appends a `sint32`.
+    sint32, packed_sint32, i32, varint, varint, |v| u64::from(zigzag::encode32(v));
+    /// Appends a `sint64`.
+    sint64, packed_sint64, i64, varint, varint, |v| zigzag::encode64(v);
+    /// Appends a `bool`.
+    bool, packed_bool, bool, varint, varint, |v| u64::from(v);
+    /// Appends an enum.
+    enumeration, packed_enumeration, i32, varint, varint, |v| i64::from(v) as u64;
+    /// Appends a `fixed32`.
+    fixed32, packed_fixed32, u32, fixed32, fixed32, |v| v;
+    /// Appends a `sfixed32`.
+    sfixed32, packed_sfixed32, i32, fixed32, fixed32, |v| v as u32;
+    /// Appends a `float`.
+    float, packed_float, f32, fixed32, fixed32, |v| v.to_bits();
+    /// Appends a `fixed64`.
+    fixed64, packed_fixed64, u64, fixed64, fixed64, |v| v;
+    /// Appends a `sfixed64`.
+    sfixed64, packed_sfixed64, i64, fixed64, fixed64, |v| v as u64;
+    /// Appends a `double`.
+    double, packed_double, f64, fixed64, fixed64, |v| v.to_bits();
+}
+
+/// Appends `bytes`.
+#[inline(always)]
+pub fn bytes<const N: u32>(scope: &mut Scope<'_>, value: &[u8]) {
+    scope.bytes::<N>(value);
+}
+
+/// Appends a `string`.
+#[inline(always)]
+pub fn string<const N: u32>(scope: &mut Scope<'_>, value: &str) {
+    scope.bytes::<N>(value.as_bytes());
+}
+
+/// Appends one `bytes` or `string` field made of several pieces.
+#[inline]
+pub fn bytes_gather<const N: u32>(scope: &mut Scope<'_>, pieces: &[&[u8]]) {
+    scope.bytes_gather::<N>(pieces);
+}
+
+/// Opens a nested message.
+#[inline(always)]
+pub fn message<'a, const N: u32, W: Writer<'a>>(scope: &'a mut Scope<'_>) -> W {
+    W::from_scope(scope.nested::<N>())
+}
+
+/// Appends fields that are encoded already.
+#[inline]
+pub fn raw(scope: &mut Scope<'_>, fields: &[u8]) {
+    scope.raw(fields);
+}
+
+/// Appends a nested message whose body is encoded already, with its canonical length.
+#[inline(always)]
+pub fn message_raw<const N: u32>(scope: &mut Scope<'_>, body: &[u8]) {
+    scope.bytes::<N>(body);
+}

@@ -1,0 +1,81 @@
+//! One range: the caller's buffer. No allocator.
+#![allow(unsafe_code)]
+
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use core::slice;
+
+use crate::encode::{OpenSlots, Range, Sink, Slot, StreamOf};
+use crate::error::WriteError;
+
+/// Writes into a borrowed buffer; what does not fit is an error at the end.
+#[derive(Debug)]
+pub struct FixedSink<'b> {
+    ptr: NonNull<u8>,
+    len: usize,
+    /// The buffer was handed out.
+    begun: bool,
+    buffer: PhantomData<&'b mut [u8]>,
+}
+
+// SAFETY: as `&mut [u8]`, which it stands for, may move to another thread.
+unsafe impl Send for FixedSink<'_> {}
+
+impl<'b> FixedSink<'b> {
+    /// A stream into `buffer`.
+    #[inline]
+    pub fn stream(buffer: &'b mut [u8]) -> StreamOf<Self> {
+        let len = buffer.len();
+        // A raw pointer and no reference is kept: none may exist beside the stream's cursor.
+        let ptr = NonNull::from(buffer).cast();
+        StreamOf::new(Self { ptr, len, begun: false, buffer: PhantomData })
+    }
+
+    fn range(&mut self) -> Result<Range, WriteError> {
+        if self.begun {
+            return Err(WriteError::Full { capacity: self.len });
+        }
+        self.begun = true;
+        Ok(Range::from_raw(self.ptr, self.len))
+    }
+}
+
+// SAFETY:
+// - valid and unshared: the range is a buffer borrowed mutably for `'b`, and this sink keeps no
+//   reference to it;
+// - handed out once, and never taken back but by `finish`, which consumes the stream;
+// - thread: a `&mut [u8]` may be used from any.
+unsafe impl Sink for FixedSink<'_> {
+    #[cold]
+    fn next_range(&mut self, _used: usize, _open: &mut OpenSlots<'_>) -> Result<Range, WriteError> {
+        self.range()
+    }
+
+    // Never called: there is no earlier range.
+    fn fill(&mut self, _slot: Slot, _length: [u8; 4]) {}
+
+    #[inline]
+    fn begin_root(&mut self, _used: usize) -> Result<Option<Range>, WriteError> {
+        if self.begun { Ok(None) } else { self.range().map(Some) }
+    }
+}
+
+impl<'b> StreamOf<FixedSink<'b>> {
+    /// The written front of the buffer.
+    ///
+    /// # Errors
+    /// The first [`WriteError`]: usually that the buffer is too small.
+    pub fn finish(self) -> Result<&'b mut [u8], WriteError> {
+        if let Some(error) = self.first_error() {
+            return Err(error);
+        }
+        let used = self.used();
+        let sink = self.into_sink();
+        debug_assert!(used <= sink.len);
+        // SAFETY:
+        // - valid: `used` is at most the length of the buffer borrowed for `'b`; its bytes were
+        //   initialised when it was borrowed, and only written since;
+        // - unshared: the stream, which held the only pointer, is gone.
+        Ok(unsafe { slice::from_raw_parts_mut(sink.ptr.as_ptr(), used) })
+    }
+}

@@ -1,0 +1,43 @@
+//! Tags: a field's number and wire type in one varint, `number << 3 | type`.
+
+/// Largest field number (protobuf language guide).
+pub const NUMBER_MAX: u32 = (1 << 29) - 1;
+
+/// Wire type of integers, bools and enums.
+pub const VARINT: u32 = 0;
+/// Wire type of eight-byte numbers.
+pub const FIXED64: u32 = 1;
+/// Wire type of everything with a length in front: messages, strings, bytes, packed runs.
+pub const LEN: u32 = 2;
+/// Wire type of four-byte numbers.
+pub const FIXED32: u32 = 5;
+
+/// The tag of field `number` with wire type `wire_type`, before varint encoding.
+///
+/// Generated readers match on it as a whole.
+#[inline(always)]
+#[must_use]
+pub const fn tag(number: u32, wire_type: u32) -> u32 {
+    number << 3 | wire_type
+}
+
+/// A tag ready to be stored: its varint bytes and how many they are, 1 to 5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    pub(crate) bytes: u64,
+    pub(crate) len: usize,
+}
+
+impl Encoded {
+    /// Encodes the tag of field `number`; meant for `const` contexts.
+    ///
+    /// # Panics
+    /// When `number` is 0 or above [`NUMBER_MAX`]: in a `const`, a compile error.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(number: u32, wire_type: u32) -> Self {
+        assert!(number != 0 && number <= NUMBER_MAX, "field number out of range");
+        let (bytes, len) = super::varint::word(tag(number, wire_type) as u64);
+        Self { bytes, len }
+    }
+}
