@@ -1,0 +1,307 @@
+//! The client's end of a connection.
+//!
+//! ```text
+//!           new: bind is queued
+//!                   │
+//!      ┌────────> Binding ── refused, or closed ──> Closed: every call is rejected,
+//!  calls wait       │ bind reply                      ^    then Disconnected, once
+//!                   v                                 │
+//!                 Bound ── close ─────────────────────┘
+//! ```
+//!
+//! Methods are called by name: their numbers come from the bind reply. A method that the service
+//! does not have is rejected here, without a frame, so an old service looks like one that says no.
+
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used)]
+
+use core::fmt;
+use core::marker::PhantomData;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bytes::Bytes;
+
+use super::bind::{Bind, BindReply};
+use super::call::{Invoke, InvokeReply};
+use super::frame::{Body, Deframer, Frame, FrameError};
+use super::outbox::Outbox;
+use super::port::Port;
+use super::Rejected;
+use crate::ids::CallId;
+
+/// What happened to the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientEvent {
+    /// The service is there and its methods are known.
+    Bound,
+    /// A reply, or one of a stream of them.
+    Reply {
+        /// The call it answers.
+        call: CallId,
+        /// The encoded response message.
+        result: Result<Bytes, Rejected>,
+        /// Another one will come.
+        has_more: bool,
+    },
+    /// The connection is over; nothing comes after this.
+    Disconnected,
+}
+
+/// The connection is closed: nothing can be called any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientClosed;
+
+impl fmt::Display for ClientClosed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the connection to the service is closed")
+    }
+}
+
+impl core::error::Error for ClientClosed {}
+
+enum State<F> {
+    Binding { request_id: u64, waiting: Vec<Call<F>> },
+    Bound { service_id: u32, methods: BTreeMap<String, u32> },
+    Closed,
+}
+
+struct Call<F> {
+    id: u64,
+    method: &'static str,
+    args: Bytes,
+    want_reply: bool,
+    fd: Option<F>,
+}
+
+/// One connection to a service of port `P`.
+pub struct Client<P: Port, F> {
+    deframer: Deframer,
+    events: VecDeque<ClientEvent>,
+    outbox: Outbox<F>,
+    state: State<F>,
+    last_id: u64,
+    pending: BTreeSet<u64>,
+    fd: Option<F>,
+    port: PhantomData<fn() -> P>,
+}
+
+impl<P: Port, F> Default for Client<P, F> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Port, F> Client<P, F> {
+    /// A client that wants to bind; the connection may still be under way.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut this = Self {
+            deframer: Deframer::default(),
+            events: VecDeque::new(),
+            outbox: Outbox::default(),
+            state: State::Binding { request_id: 1, waiting: Vec::new() },
+            last_id: 1,
+            pending: BTreeSet::new(),
+            fd: None,
+            port: PhantomData,
+        };
+        let bind = Body::Bind(Bind { service_name: P::NAME.into() });
+        // The name of a service is far shorter than a frame.
+        let _ = this.send(1, bind, None);
+        this
+    }
+
+    /// Calls a method. Before the service is bound the call waits.
+    ///
+    /// The reply comes as an event; without `want_reply` none does. A call that cannot be made (the
+    /// service lacks the method, the arguments are too long for a frame) is rejected by an event.
+    ///
+    /// # Errors
+    /// When the connection is closed.
+    pub fn invoke(
+        &mut self,
+        request: &P::Request,
+        want_reply: bool,
+        fd: Option<F>,
+    ) -> Result<CallId, ClientClosed> {
+        if matches!(self.state, State::Closed) {
+            return Err(ClientClosed);
+        }
+        self.last_id = self.last_id.saturating_add(1);
+        let id = self.last_id;
+        if want_reply {
+            self.pending.insert(id);
+        }
+        let call = Call {
+            id,
+            method: P::method_name(request),
+            args: P::encode(request),
+            want_reply,
+            fd,
+        };
+        match &mut self.state {
+            State::Binding { waiting, .. } => waiting.push(call),
+            State::Bound { .. } => self.call(call),
+            State::Closed => {}
+        }
+        Ok(CallId(id))
+    }
+
+    /// Takes bytes from the host and the descriptor that came with them.
+    ///
+    /// # Errors
+    /// When a frame is too long: close the connection.
+    pub fn receive(&mut self, bytes: &[u8], fd: Option<F>) -> Result<(), FrameError> {
+        if fd.is_some() {
+            self.fd = fd;
+        }
+        self.deframer.push(bytes)?;
+        while let Some(frame) = self.deframer.pop() {
+            // What is not protobuf is passed over, as on the other side.
+            if let Ok(frame) = Frame::decode(&frame) {
+                self.handle(frame);
+            }
+        }
+        Ok(())
+    }
+
+    /// The connection broke, or is no longer wanted: rejects every call that waits.
+    pub fn close(&mut self) {
+        if matches!(self.state, State::Closed) {
+            return;
+        }
+        self.state = State::Closed;
+        self.outbox.clear();
+        for id in std::mem::take(&mut self.pending) {
+            self.rejected(id);
+        }
+        self.events.push_back(ClientEvent::Disconnected);
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<ClientEvent> {
+        self.events.pop_front()
+    }
+
+    /// What waits to be sent.
+    pub fn outbox(&mut self) -> &mut Outbox<F> {
+        &mut self.outbox
+    }
+
+    /// The descriptor that came last, unless it was taken already.
+    pub fn take_fd(&mut self) -> Option<F> {
+        self.fd.take()
+    }
+
+    /// Whether the service has a method of this name; `None` until it is bound.
+    #[must_use]
+    pub fn has_method(&self, name: &str) -> Option<bool> {
+        match &self.state {
+            State::Bound { methods, .. } => Some(methods.contains_key(name)),
+            State::Binding { .. } | State::Closed => None,
+        }
+    }
+
+    /// Whether the connection is closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    fn handle(&mut self, frame: Frame) {
+        let id = frame.request_id;
+        match frame.body {
+            Some(Body::BindReply(reply)) => self.bound(id, reply),
+            Some(Body::InvokeReply(reply)) => {
+                // An id we do not know is an answer nobody waits for; see `call`.
+                if !self.pending.contains(&id) {
+                    return;
+                }
+                let (result, has_more) = match reply {
+                    InvokeReply::Done { has_more, reply } => (Ok(reply), has_more),
+                    InvokeReply::Unroutable | InvokeReply::Rejected => (Err(Rejected), false),
+                };
+                if !has_more {
+                    self.pending.remove(&id);
+                }
+                self.events.push_back(ClientEvent::Reply { call: CallId(id), result, has_more });
+            }
+            Some(Body::RequestError(_)) => {
+                // Upstream forgets the call here, and its caller waits for ever.
+                if matches!(self.state, State::Binding { request_id, .. } if request_id == id) {
+                    self.close();
+                } else if self.pending.remove(&id) {
+                    self.rejected(id);
+                }
+            }
+            Some(Body::Bind(_) | Body::Invoke(_) | Body::PeerIdentity(_)) | None => {}
+        }
+    }
+
+    fn bound(&mut self, id: u64, reply: BindReply) {
+        let State::Binding { request_id, waiting } = &mut self.state else {
+            return;
+        };
+        if *request_id != id {
+            return;
+        }
+        if !reply.success {
+            self.close();
+            return;
+        }
+        let waiting = std::mem::take(waiting);
+        let methods = reply
+            .methods
+            .into_iter()
+            .filter(|method| method.id != 0 && !method.name.is_empty())
+            .map(|method| (method.name, method.id))
+            .collect();
+        self.state = State::Bound { service_id: reply.service_id, methods };
+        self.events.push_back(ClientEvent::Bound);
+        for call in waiting {
+            self.call(call);
+        }
+    }
+
+    fn call(&mut self, call: Call<F>) {
+        let State::Bound { service_id, methods } = &self.state else {
+            return;
+        };
+        let sent = methods.get(call.method).copied().is_some_and(|method_id| {
+            let invoke = Invoke {
+                service_id: *service_id,
+                method_id,
+                args: call.args,
+                drop_reply: !call.want_reply,
+            };
+            self.send(call.id, Body::Invoke(invoke), call.fd).is_ok()
+        });
+        if !sent && self.pending.remove(&call.id) {
+            self.rejected(call.id);
+        }
+    }
+
+    fn rejected(&mut self, id: u64) {
+        self.events.push_back(ClientEvent::Reply {
+            call: CallId(id),
+            result: Err(Rejected),
+            has_more: false,
+        });
+    }
+
+    fn send(&mut self, request_id: u64, body: Body, fd: Option<F>) -> Result<(), FrameError> {
+        let (head, tail) = Frame { request_id, body: Some(body) }.encode()?;
+        self.outbox.push(head, tail, fd);
+        Ok(())
+    }
+}
+
+impl<P: Port, F> fmt::Debug for Client<P, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("port", &P::NAME)
+            .field("pending", &self.pending.len())
+            .field("queued", &self.outbox.len())
+            .field("closed", &self.is_closed())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,256 @@
+//! Frames: cutting them out of the byte stream, and what one says.
+//!
+//! ```text
+//!  0    4                       4+N
+//!  | N  | IPCFrame, N bytes     | next frame ...
+//!   u32 little-endian, 0 ..= 131068
+//! ```
+//!
+//! A length above the limit is refused as soon as its four bytes are here, and takes along every
+//! frame received in the same burst, as upstream's `BufferedFrameDeserializer` does: whoever sent
+//! it is out of step, so nothing it said last can be trusted. A length of zero means nothing.
+
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used)]
+#![deny(clippy::cast_possible_truncation)]
+
+use core::fmt;
+use std::collections::VecDeque;
+
+use bytes::{Buf, Bytes, BytesMut};
+use protozero::{DecodeError, Value};
+
+use super::bind::{Bind, BindReply};
+use super::call::{Invoke, InvokeReply};
+use super::wire;
+use crate::limits::IPC_FRAME_BYTES_MAX;
+
+/// Bytes of a frame's length.
+const HEADER_BYTES: usize = 4;
+
+/// A frame was longer than the protocol allows. The connection cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameError {
+    /// The length it claimed or had, bytes; at most [`IPC_FRAME_BYTES_MAX`] would be legal.
+    pub len: u64,
+}
+
+impl fmt::Display for FrameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IPC frame too large: {} bytes, the limit is {IPC_FRAME_BYTES_MAX}", self.len)
+    }
+}
+
+impl core::error::Error for FrameError {}
+
+/// Cuts a byte stream into frames. Holds less than one frame of bytes between two calls, provided
+/// that the frames are taken out.
+#[derive(Debug, Default)]
+pub struct Deframer {
+    partial: BytesMut,
+    complete: VecDeque<Bytes>,
+}
+
+impl Deframer {
+    /// Takes the next bytes of the stream, cut anywhere.
+    ///
+    /// # Errors
+    /// When a frame claims to be too long. All frames not taken out yet are lost.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), FrameError> {
+        self.partial.extend_from_slice(bytes);
+        while let Some(header) = self.partial.first_chunk::<HEADER_BYTES>() {
+            let len = u32::from_le_bytes(*header);
+            let body = usize::try_from(len).unwrap_or(usize::MAX);
+            if body > IPC_FRAME_BYTES_MAX {
+                self.partial.clear();
+                self.complete.clear();
+                return Err(FrameError { len: u64::from(len) });
+            }
+            let end = body.saturating_add(HEADER_BYTES);
+            if self.partial.len() < end {
+                // The rest of this frame is all that can be wanted next.
+                self.partial.reserve(end.saturating_sub(self.partial.len()));
+                break;
+            }
+            let mut frame = self.partial.split_to(end);
+            frame.advance(HEADER_BYTES);
+            if !frame.is_empty() {
+                self.complete.push_back(frame.freeze());
+            }
+        }
+        Ok(())
+    }
+
+    /// The next complete frame, without its length.
+    pub fn pop(&mut self) -> Option<Bytes> {
+        self.complete.pop_front()
+    }
+
+    /// Bytes of a frame that is not complete yet.
+    #[must_use]
+    pub fn partial_len(&self) -> usize {
+        self.partial.len()
+    }
+}
+
+/// What one frame says (`IPCFrame`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Chosen by the client, echoed by the host, which attaches no meaning to it: zero and
+    /// duplicates are fine.
+    pub request_id: u64,
+    /// The message, or none that we know.
+    pub body: Option<Body>,
+}
+
+/// The messages of a frame. Of several the last counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// To the host.
+    Bind(Bind),
+    /// To the client.
+    BindReply(BindReply),
+    /// To the host.
+    Invoke(Invoke),
+    /// To the client.
+    InvokeReply(InvokeReply),
+    /// To the client: the host did not understand the request.
+    RequestError(String),
+    /// To the host, from a relay.
+    PeerIdentity(PeerIdentity),
+}
+
+/// Who is behind a connection that does not tell itself (TCP): sent by a relay. On AF_UNIX it must
+/// be ignored, or any local process could claim to be root.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct PeerIdentity {
+    /// Process, on its machine.
+    pub pid: Option<i32>,
+    /// User, on its machine.
+    pub uid: Option<i32>,
+    /// What tells its machine from others: a boot id.
+    pub machine_id_hint: String,
+    /// What the machine calls itself.
+    pub machine_name: String,
+}
+
+impl Frame {
+    /// Reads a frame, without its length. Arguments and replies share its memory.
+    ///
+    /// # Errors
+    /// When it is not protobuf. The connection may go on: the next frame can be a good one.
+    pub fn decode(frame: &Bytes) -> Result<Self, DecodeError> {
+        let mut this = Self { request_id: 0, body: None };
+        wire::fields(frame, |number, value| {
+            let body = match (number, value) {
+                (2, Value::Varint(id)) => {
+                    this.request_id = id;
+                    return Ok(());
+                }
+                (3, Value::Len(body)) => Body::Bind(Bind::decode(body)?),
+                (4, Value::Len(body)) => Body::BindReply(BindReply::decode(body)?),
+                (5, Value::Len(body)) => Body::Invoke(Invoke::decode(frame, body)?),
+                (6, Value::Len(body)) => Body::InvokeReply(InvokeReply::decode(frame, body)?),
+                (7, Value::Len(body)) => Body::RequestError(decode_error_text(body)?),
+                (8, Value::Len(body)) => Body::PeerIdentity(PeerIdentity::decode(body)?),
+                // Padding (1) and what newer versions may add.
+                _ => return Ok(()),
+            };
+            this.body = Some(body);
+            Ok(())
+        })?;
+        Ok(this)
+    }
+
+    /// The bytes to send, length first, in two parts: the second is the response message of a
+    /// reply, which is not copied.
+    ///
+    /// # Errors
+    /// When the frame is too long for any receiver.
+    pub fn encode(&self) -> Result<(Bytes, Bytes), FrameError> {
+        let mut message = Vec::new();
+        let mut tail = Bytes::new();
+        let number = match &self.body {
+            None => None,
+            Some(Body::Bind(body)) => {
+                body.encode(&mut message);
+                Some(3)
+            }
+            Some(Body::BindReply(body)) => {
+                body.encode(&mut message);
+                Some(4)
+            }
+            Some(Body::Invoke(body)) => {
+                body.encode(&mut message);
+                Some(5)
+            }
+            Some(Body::InvokeReply(body)) => {
+                tail = body.encode(&mut message);
+                Some(6)
+            }
+            Some(Body::RequestError(text)) => {
+                wire::put_bytes(&mut message, 1, text.as_bytes());
+                Some(7)
+            }
+            Some(Body::PeerIdentity(body)) => {
+                body.encode(&mut message);
+                Some(8)
+            }
+        };
+        let mut out = Vec::with_capacity(message.len().saturating_add(24));
+        out.extend_from_slice(&[0; HEADER_BYTES]);
+        wire::put_uint(&mut out, 2, self.request_id);
+        if let Some(number) = number {
+            wire::put_head(&mut out, number, message.len().saturating_add(tail.len()));
+            out.append(&mut message);
+        }
+        let len = out.len().saturating_sub(HEADER_BYTES).saturating_add(tail.len());
+        let Some(header) = u32::try_from(len).ok().filter(|_| len <= IPC_FRAME_BYTES_MAX) else {
+            return Err(FrameError { len: len as u64 });
+        };
+        if let Some(slot) = out.first_chunk_mut::<HEADER_BYTES>() {
+            *slot = header.to_le_bytes();
+        }
+        Ok((Bytes::from(out), tail))
+    }
+}
+
+fn decode_error_text(bytes: &[u8]) -> Result<String, DecodeError> {
+    let mut text = String::new();
+    wire::fields(bytes, |number, value| {
+        if let (1, Value::Len(error)) = (number, value) {
+            text = wire::text(error);
+        }
+        Ok(())
+    })?;
+    Ok(text)
+}
+
+impl PeerIdentity {
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut this = Self::default();
+        wire::fields(bytes, |number, value| {
+            match (number, value) {
+                (1, Value::Varint(_)) => this.pid = value.int32().ok(),
+                (2, Value::Varint(_)) => this.uid = value.int32().ok(),
+                (3, Value::Len(hint)) => this.machine_id_hint = wire::text(hint),
+                (4, Value::Len(name)) => this.machine_name = wire::text(name),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(this)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        // Negative numbers are sign-extended to ten bytes, as int32 is everywhere in protobuf.
+        let extend = |number: i32| i64::from(number).cast_unsigned();
+        if let Some(pid) = self.pid {
+            wire::put_uint(out, 1, extend(pid));
+        }
+        if let Some(uid) = self.uid {
+            wire::put_uint(out, 2, extend(uid));
+        }
+        wire::put_bytes(out, 3, self.machine_id_hint.as_bytes());
+        wire::put_bytes(out, 4, self.machine_name.as_bytes());
+    }
+}

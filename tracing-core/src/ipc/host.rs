@@ -1,0 +1,199 @@
+//! The service's end of a connection.
+//!
+//! Keeps next to nothing: the bytes of an unfinished frame, one descriptor nobody asked for yet,
+//! and what waits to be sent. A reply names its call by the client's own number, so there is no
+//! table of calls that a client could grow.
+
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used)]
+
+use core::fmt;
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use super::bind::{Bind, BindReply, Method};
+use super::call::{Invoke, InvokeReply};
+use super::frame::{Body, Deframer, Frame, FrameError, PeerIdentity};
+use super::outbox::Outbox;
+use super::port::Port;
+use super::Rejected;
+use crate::ids::CallId;
+
+/// Upstream counts the services of a socket from 1, and each of our sockets has one.
+const SERVICE_ID: u32 = 1;
+
+/// What a client wants.
+pub enum HostEvent<P: Port, F> {
+    /// A method, with its arguments.
+    Call {
+        /// What to answer to, unless no reply is wanted.
+        call: Option<CallId>,
+        /// Method and arguments.
+        request: P::Request,
+        /// The descriptor, for methods that take one.
+        fd: Option<F>,
+    },
+    /// Only meaningful where the socket itself does not tell who is there.
+    PeerIdentity(PeerIdentity),
+}
+
+impl<P: Port, F: fmt::Debug> fmt::Debug for HostEvent<P, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call { call, request, fd } => f
+                .debug_struct("Call")
+                .field("call", call)
+                .field("request", request)
+                .field("fd", fd)
+                .finish(),
+            Self::PeerIdentity(identity) => f.debug_tuple("PeerIdentity").field(identity).finish(),
+        }
+    }
+}
+
+/// One connection of a client to port `P`.
+pub struct Host<P: Port, F> {
+    deframer: Deframer,
+    events: VecDeque<HostEvent<P, F>>,
+    outbox: Outbox<F>,
+    /// The last one wins; an older one that nobody took is closed.
+    fd: Option<F>,
+    undecodable: u64,
+}
+
+impl<P: Port, F> Default for Host<P, F> {
+    fn default() -> Self {
+        Self {
+            deframer: Deframer::default(),
+            events: VecDeque::new(),
+            outbox: Outbox::default(),
+            fd: None,
+            undecodable: 0,
+        }
+    }
+}
+
+impl<P: Port, F> Host<P, F> {
+    /// Takes bytes from the client and the descriptor that came with them. Take the
+    /// [events](Self::poll_event) out afterwards: they are bounded by the bytes.
+    ///
+    /// # Errors
+    /// When a frame is too long: close the connection.
+    pub fn receive(&mut self, bytes: &[u8], fd: Option<F>) -> Result<(), FrameError> {
+        if fd.is_some() {
+            self.fd = fd;
+        }
+        self.deframer.push(bytes)?;
+        while let Some(frame) = self.deframer.pop() {
+            match Frame::decode(&frame) {
+                Ok(frame) => self.handle(frame),
+                Err(_) => self.undecodable = self.undecodable.saturating_add(1),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next thing the client wants.
+    pub fn poll_event(&mut self) -> Option<HostEvent<P, F>> {
+        self.events.pop_front()
+    }
+
+    /// Queues a reply; the response message is not copied.
+    ///
+    /// # Errors
+    /// When the message is too long for a frame. The client is told that the call was rejected,
+    /// which ends it: better than a frame that makes it hang up.
+    pub fn reply(
+        &mut self,
+        call: CallId,
+        result: Result<Bytes, Rejected>,
+        has_more: bool,
+        fd: Option<F>,
+    ) -> Result<(), FrameError> {
+        let reply = match result {
+            Ok(reply) => InvokeReply::Done { has_more, reply },
+            Err(Rejected) => InvokeReply::Rejected,
+        };
+        let sent = self.send(call.0, Body::InvokeReply(reply), fd);
+        if sent.is_err() {
+            let _ = self.send(call.0, Body::InvokeReply(InvokeReply::Rejected), None);
+        }
+        sent
+    }
+
+    /// What waits to be sent.
+    pub fn outbox(&mut self) -> &mut Outbox<F> {
+        &mut self.outbox
+    }
+
+    /// Bytes that wait to be sent.
+    #[must_use]
+    pub fn queued_len(&self) -> usize {
+        self.outbox.len()
+    }
+
+    /// Frames that were not protobuf and so were passed over.
+    #[must_use]
+    pub fn undecodable(&self) -> u64 {
+        self.undecodable
+    }
+
+    fn handle(&mut self, frame: Frame) {
+        let id = frame.request_id;
+        match frame.body {
+            Some(Body::Bind(bind)) => {
+                let reply = bind_reply::<P>(&bind);
+                // Method tables are far shorter than a frame.
+                let _ = self.send(id, Body::BindReply(reply), None);
+            }
+            Some(Body::Invoke(invoke)) => self.invoke(id, &invoke),
+            Some(Body::PeerIdentity(identity)) => {
+                self.events.push_back(HostEvent::PeerIdentity(identity));
+            }
+            // Replies are a client's to receive, so they are as unknown here as nothing at all.
+            Some(Body::BindReply(_) | Body::InvokeReply(_) | Body::RequestError(_)) | None => {
+                let _ = self.send(id, Body::RequestError("unknown request".into()), None);
+            }
+        }
+    }
+
+    fn invoke(&mut self, id: u64, invoke: &Invoke) {
+        let request = if invoke.service_id == SERVICE_ID {
+            P::decode(invoke.method_id, &invoke.args).ok()
+        } else {
+            None
+        };
+        let Some(request) = request else {
+            // Told even to those who want no reply; see the table in `call`.
+            let _ = self.send(id, Body::InvokeReply(InvokeReply::Unroutable), None);
+            return;
+        };
+        let fd = if P::takes_descriptor(&request) { self.fd.take() } else { None };
+        let call = (!invoke.drop_reply).then_some(CallId(id));
+        self.events.push_back(HostEvent::Call { call, request, fd });
+    }
+
+    fn send(&mut self, request_id: u64, body: Body, fd: Option<F>) -> Result<(), FrameError> {
+        let (head, tail) = Frame { request_id, body: Some(body) }.encode()?;
+        self.outbox.push(head, tail, fd);
+        Ok(())
+    }
+}
+
+impl<P: Port, F> fmt::Debug for Host<P, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host")
+            .field("port", &P::NAME)
+            .field("partial", &self.deframer.partial_len())
+            .field("queued", &self.outbox.len())
+            .finish_non_exhaustive()
+    }
+}
+
+fn bind_reply<P: Port>(bind: &Bind) -> BindReply {
+    if bind.service_name != P::NAME {
+        return BindReply::default();
+    }
+    let methods = P::METHODS.iter().map(|method| Method { id: method.id, name: method.name.into() });
+    BindReply { success: true, service_id: SERVICE_ID, methods: methods.collect() }
+}

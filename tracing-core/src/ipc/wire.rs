@@ -1,0 +1,60 @@
+//! The few protobuf fields of frames, read and written without copying what they carry.
+
+use bytes::Bytes;
+use protozero::wire::varint;
+use protozero::{DecodeError, Reader, Value};
+
+/// Calls `visit(number, value)` for each field of `bytes`.
+///
+/// # Errors
+/// The first malformed field.
+pub(super) fn fields<'a>(
+    bytes: &'a [u8],
+    mut visit: impl FnMut(u32, Value<'a>) -> Result<(), DecodeError>,
+) -> Result<(), DecodeError> {
+    let mut reader = Reader::new(bytes);
+    while let Some(field) = reader.next_field()? {
+        visit(field.number, field.value)?;
+    }
+    Ok(())
+}
+
+/// The text of a string field. Upstream does not insist on UTF-8, so neither do we.
+pub(super) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// `part`, which lies inside `whole`, as a share of it.
+pub(super) fn share(whole: &Bytes, part: &[u8]) -> Bytes {
+    // `slice_ref` wants the addresses to fit, which an empty slice of the reader need not.
+    if part.is_empty() { Bytes::new() } else { whole.slice_ref(part) }
+}
+
+/// Appends a varint field.
+pub(super) fn put_uint(out: &mut Vec<u8>, number: u32, value: u64) {
+    put_varint(out, u64::from(number) << 3);
+    put_varint(out, value);
+}
+
+/// Appends a length-delimited field.
+pub(super) fn put_bytes(out: &mut Vec<u8>, number: u32, value: &[u8]) {
+    put_head(out, number, value.len());
+    out.extend_from_slice(value);
+}
+
+/// Appends tag and length of a length-delimited field whose body of `len` bytes follows.
+pub(super) fn put_head(out: &mut Vec<u8>, number: u32, len: usize) {
+    put_varint(out, u64::from(number) << 3 | 2);
+    put_varint(out, len as u64);
+}
+
+/// Bytes of a length-delimited field with a body of `len` bytes, for numbers up to 15.
+pub(super) fn field_len(len: usize) -> usize {
+    len.saturating_add(varint::len(len as u64)).saturating_add(1)
+}
+
+fn put_varint(out: &mut Vec<u8>, value: u64) {
+    let mut buf = [0; varint::LEN_MAX];
+    let len = varint::encode(value, &mut buf);
+    out.extend_from_slice(buf.get(..len).unwrap_or(&buf));
+}
