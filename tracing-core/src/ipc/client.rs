@@ -20,12 +20,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 
+use super::Rejected;
 use super::bind::{Bind, BindReply};
 use super::call::{Invoke, InvokeReply};
 use super::frame::{Body, Deframer, Frame, FrameError};
 use super::outbox::Outbox;
 use super::port::Port;
-use super::Rejected;
 use crate::ids::CallId;
 
 /// What happened to the client.
@@ -131,13 +131,8 @@ impl<P: Port, F> Client<P, F> {
         if want_reply {
             self.pending.insert(id);
         }
-        let call = Call {
-            id,
-            method: P::method_name(request),
-            args: P::encode(request),
-            want_reply,
-            fd,
-        };
+        let call =
+            Call { id, method: P::method_name(request), args: P::encode(request), want_reply, fd };
         match &mut self.state {
             State::Binding { waiting, .. } => waiting.push(call),
             State::Bound { .. } => self.call(call),
@@ -266,15 +261,18 @@ impl<P: Port, F> Client<P, F> {
         let State::Bound { service_id, methods } = &self.state else {
             return;
         };
-        let sent = methods.get(call.method).copied().is_some_and(|method_id| {
-            let invoke = Invoke {
-                service_id: *service_id,
-                method_id,
-                args: call.args,
-                drop_reply: !call.want_reply,
-            };
-            self.send(call.id, Body::Invoke(invoke), call.fd).is_ok()
-        });
+        let sent = match methods.get(call.method) {
+            None => false,
+            Some(&method_id) => {
+                let invoke = Invoke {
+                    service_id: *service_id,
+                    method_id,
+                    args: call.args,
+                    drop_reply: !call.want_reply,
+                };
+                self.send(call.id, Body::Invoke(invoke), call.fd).is_ok()
+            }
+        };
         if !sent && self.pending.remove(&call.id) {
             self.rejected(call.id);
         }

@@ -11,12 +11,12 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
+use super::Rejected;
 use super::bind::{Bind, BindReply, Method};
 use super::call::{Invoke, InvokeReply};
 use super::frame::{Body, Deframer, Frame, FrameError, PeerIdentity};
 use super::outbox::Outbox;
 use super::port::Port;
-use super::Rejected;
 use crate::ids::CallId;
 
 /// Upstream counts the services of a socket from 1, and each of our sockets has one.
@@ -194,6 +194,7 @@ fn bind_reply<P: Port>(bind: &Bind) -> BindReply {
     if bind.service_name != P::NAME {
         return BindReply::default();
     }
-    let methods = P::METHODS.iter().map(|method| Method { id: method.id, name: method.name.into() });
+    let methods =
+        P::METHODS.iter().map(|method| Method { id: method.id, name: method.name.into() });
     BindReply { success: true, service_id: SERVICE_ID, methods: methods.collect() }
 }

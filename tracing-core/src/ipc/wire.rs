@@ -48,11 +48,6 @@ pub(super) fn put_head(out: &mut Vec<u8>, number: u32, len: usize) {
     put_varint(out, len as u64);
 }
 
-/// Bytes of a length-delimited field with a body of `len` bytes, for numbers up to 15.
-pub(super) fn field_len(len: usize) -> usize {
-    len.saturating_add(varint::len(len as u64)).saturating_add(1)
-}
-
 fn put_varint(out: &mut Vec<u8>, value: u64) {
     let mut buf = [0; varint::LEN_MAX];
     let len = varint::encode(value, &mut buf);
