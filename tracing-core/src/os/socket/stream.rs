@@ -160,7 +160,6 @@ impl Stream {
     /// # Errors
     /// When the connection broke (reset).
     pub fn receive(&self, buf: &mut [u8]) -> Result<Received, OsError> {
-        // Room for one descriptor is 24 bytes, into which the kernel can squeeze two.
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
@@ -173,16 +172,18 @@ impl Stream {
                 Err(errno) => return Err(failed("recvmsg")(errno)),
             }
         };
-        let mut fd = None;
+        let (mut fd, mut count) = (None, 0);
         for ancillary in control.drain() {
             if let RecvAncillaryMessage::ScmRights(fds) = ancillary {
                 for one in fds {
+                    count += 1;
                     // Dropping closes the others.
                     fd.get_or_insert(one);
                 }
             }
         }
-        if message.flags.contains(ReturnFlags::CTRUNC) {
+        // Our buffer may have room for more than upstream's, which holds two.
+        if count > 2 || message.flags.contains(ReturnFlags::CTRUNC) {
             return Ok(Received::TooManyDescriptors);
         }
         match message.bytes {

@@ -1,0 +1,70 @@
+//! Seals, sizes and sharing, on real memfds.
+
+use super::*;
+
+fn memfd(len: u64, seals: SealFlags) -> OwnedFd {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let fd = rustix::fs::memfd_create("test", flags).unwrap();
+    rustix::fs::ftruncate(&fd, len).unwrap();
+    rustix::fs::fcntl_add_seals(&fd, seals).unwrap();
+    fd
+}
+
+#[test]
+fn both_sides_see_the_same_memory() {
+    let ours = create(8192).unwrap();
+    let passed = ours.fd().unwrap().try_clone_to_owned().unwrap();
+    let theirs = adopt(passed).unwrap();
+    assert_eq!((ours.len(), theirs.len()), (8192, 8192));
+    assert!(ours.store(5000, b"hello"));
+    let mut copy = Vec::new();
+    assert!(theirs.copy_out(5000, 5, &mut copy));
+    assert_eq!(copy, b"hello");
+    drop(ours);
+    assert!(theirs.copy_out(5000, 5, &mut copy), "lives until the last owner goes");
+    assert_eq!(copy, b"hellohello");
+}
+
+#[test]
+fn nobody_can_resize_it() {
+    let region = create(4096).unwrap();
+    for len in [0, 4095, 8192] {
+        assert_eq!(rustix::fs::ftruncate(region.fd().unwrap(), len), Err(rustix::io::Errno::PERM));
+    }
+    assert_eq!(rustix::fs::fcntl_get_seals(region.fd().unwrap()), Ok(SEALS));
+    assert_eq!(SEALS.bits(), 7);
+}
+
+#[test]
+fn unsealed_memory_is_refused() {
+    for seals in [
+        SealFlags::empty(),
+        SealFlags::SHRINK,
+        SealFlags::SHRINK | SealFlags::GROW,
+        SealFlags::SHRINK | SealFlags::SEAL,
+    ] {
+        let refused = adopt(memfd(4096, seals)).unwrap_err();
+        assert_eq!(refused, MapError::NotSealed { seals: seals.bits() });
+    }
+    assert!(adopt(memfd(4096, SEALS)).is_ok());
+}
+
+#[test]
+fn other_descriptors_are_refused() {
+    let null = std::fs::File::open("/dev/null").unwrap();
+    assert_eq!(adopt(null.into()).unwrap_err(), MapError::NotMemory);
+    let file = std::fs::File::open("/proc/self/exe").unwrap();
+    assert_eq!(adopt(file.into()).unwrap_err(), MapError::NotMemory);
+    // Sealed against writing, too: it cannot be mapped for it.
+    let sealed = adopt(memfd(4096, SEALS | SealFlags::WRITE)).unwrap_err();
+    assert!(matches!(sealed, MapError::Os(OsError { call: "mmap", .. })), "{sealed}");
+}
+
+#[test]
+fn wrong_sizes_are_refused() {
+    for len in [0, 1, 4095, 4097, SMB_BYTES_MAX as u64 + 4096] {
+        assert_eq!(adopt(memfd(len, SEALS)).unwrap_err(), MapError::Size { len });
+        assert_eq!(create(len as usize).unwrap_err(), MapError::Size { len });
+    }
+    assert_eq!(create(SMB_BYTES_MAX).unwrap().len(), SMB_BYTES_MAX);
+}
