@@ -7,14 +7,14 @@
 #[cfg(not(loom))]
 pub use std::sync::{
     Arc, Condvar, Mutex, MutexGuard, OnceLock, RwLock, Weak,
-    atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
     mpsc,
 };
 
 #[cfg(loom)]
 pub use loom::sync::{
     Arc, Condvar, Mutex, MutexGuard, RwLock,
-    atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
 /// Locks `mutex`, whether or not a thread panicked while it held it.

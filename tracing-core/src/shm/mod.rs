@@ -1,1 +1,66 @@
 //! The shared-memory ABI: pages, chunks, their states, and the memory they live in.
+//!
+//! Layer 1. A producer and the service share one buffer (the SMB). Writers put packets into chunks
+//! of it; the service copies complete chunks out and frees them. The layout and every transition
+//! are a contract with every Perfetto peer (`shared_memory_abi.h`) and with old ones.
+//!
+//! ```text
+//! SMB: page | page | page | ...            equal pages, 4 KiB x 2^n; all-zero memory is a valid free SMB
+//!
+//! page +0  u32 word (atomic)               +8 chunk 0 | chunk 1 | ... | slack
+//!      +4  u32 reserved, 0                 chunk size = ((page - 8) / n) rounded down to 4
+//!
+//! word  31  30..28  27 26 ... 3 2  1 0
+//!       0   layout  c13   ...  c1   c0     layout: 0 none, 1 Div1, 2 Div2, 3 Div4, 4 Div7, 5 Div14
+//!                                          chunk state: 0 Free 1 BeingWritten 2 BeingRead 3 Complete
+//!
+//! chunk +0 u32 chunk id (atomic)           counts up per writer, wraps
+//!       +4 u16 writer id                   1..=32767
+//!       +6 u16 packets: bits 0-9 count, 10 first continues, 11 last continues, 12 needs patching
+//!       +8 payload: `count` fragments, each a varint length (1-4 bytes, maybe padded) and its bytes;
+//!          what lies behind them is stale. Length 0x0fffffff marks a packet its writer gave up.
+//!
+//!            producer                 producer                  service
+//!   Free ------------> BeingWritten ----------> Complete ------------------> BeingRead
+//!    ^  acquire                       complete      |         try_read           |
+//!    +------------------------------ free ----------+----------------------------+
+//!                               (emulation only)                 free
+//! ```
+//!
+//! The count rises when a packet *starts*: in a chunk being written only `count - 1` fragments are
+//! valid, in a complete one all are. When a release leaves every chunk free, the page word becomes
+//! 0 and the page may be partitioned anew.
+//!
+//! # What to trust
+//!
+//! A peer shares the memory: **any value may appear at any time**. So nothing here asserts anything
+//! about what it reads; a transition that finds a state it cannot have come from does nothing and
+//! says so. Sizes and addresses follow from one snapshot of the page word, are computed from our own
+//! geometry and checked against the region. Payload is copied out before anybody looks at it.
+//!
+//! # Reading order
+//!
+//! [`layout`] (arithmetic), [`header`] (bits), [`words`] (what a page looks like to the protocol),
+//! [`page`] (the state machine, also run by the loom models in `tracing-core/loom`), [`Region`] (the
+//! memory, and the only unsafe code), [`Smb`] (pages over a region), [`WritableChunk`] and
+//! [`ReadableChunk`] (a state owned as a value).
+#![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::cast_possible_truncation)]
+
+mod chunk;
+pub mod header;
+pub mod layout;
+pub mod page;
+mod region;
+mod smb;
+pub mod words;
+
+#[cfg(test)]
+mod props;
+#[cfg(test)]
+mod tests;
+
+pub use self::chunk::{ReadableChunk, WritableChunk};
+pub use self::header::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageWord};
+pub use self::layout::{Layout, PageSize, ShmError};
+pub use self::region::{Mapping, Region};
+pub use self::smb::Smb;

@@ -1,0 +1,234 @@
+//! A chunk's state, owned as a value.
+//!
+//! Whoever holds a [`WritableChunk`] or a [`ReadableChunk`] is the one who took it through the page
+//! protocol; both keep the memory mapped.
+
+use core::ptr::NonNull;
+
+use crate::ids::{ChunkId, WriterId};
+use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState, Packets};
+use crate::shm::layout::CHUNK_HEADER_BYTES;
+use crate::shm::page::{self, Grant};
+use crate::shm::smb::Smb;
+
+/// A chunk being written. Dropping it without [`complete`](Self::complete) leaks it: the service would
+/// otherwise take half a chunk for a whole one.
+#[derive(Debug)]
+pub struct WritableChunk {
+    smb: Smb,
+    page_idx: usize,
+    grant: Grant,
+    /// Our copy: what we stored last. Never read back, since the peer could have changed it.
+    header: ChunkHeader,
+    /// Byte offset of the payload in the region.
+    payload_off: usize,
+}
+
+impl WritableChunk {
+    pub(super) fn new(smb: Smb, page_idx: usize, grant: Grant, header: ChunkHeader) -> Self {
+        let payload_off = chunk_off(&smb, page_idx, grant) + CHUNK_HEADER_BYTES;
+        Self { smb, page_idx, grant, header, payload_off }
+    }
+
+    /// Index of its page.
+    #[inline]
+    pub fn page_idx(&self) -> usize {
+        self.page_idx
+    }
+
+    /// Index in its page.
+    #[inline]
+    pub fn chunk_idx(&self) -> usize {
+        self.grant.idx
+    }
+
+    /// Size, bytes, header included.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.grant.bytes
+    }
+
+    /// Bytes of its payload.
+    #[inline]
+    pub fn payload_len(&self) -> usize {
+        self.grant.bytes - CHUNK_HEADER_BYTES
+    }
+
+    /// Which chunk of its writer it is.
+    #[inline]
+    pub fn id(&self) -> ChunkId {
+        self.header.chunk
+    }
+
+    /// Whose it is.
+    #[inline]
+    pub fn writer(&self) -> WriterId {
+        self.header.writer
+    }
+
+    /// Fragments begun and flags, as we stored them.
+    #[inline]
+    pub fn packets(&self) -> Packets {
+        self.header.packets
+    }
+
+    /// The payload's first byte, for a stream to write through. The pointer may be used until the chunk
+    /// is completed or freed, by whoever owns this value, and by nobody else.
+    #[inline]
+    pub fn payload(&self) -> Option<NonNull<u8>> {
+        self.smb.region().range(self.payload_off, self.payload_len())
+    }
+
+    /// One fragment more has begun. Everything before it is published.
+    #[inline]
+    pub fn start_fragment(&mut self) {
+        let Packets(old) = self.header.packets;
+        let count = self.header.packets.count();
+        debug_assert!(count < Packets::COUNT_MAX, "the writer caps its fragments");
+        // The flags are above the count, which has not reached its end.
+        self.store(Packets(old.wrapping_add(1)));
+    }
+
+    /// Sets `flags` on top of those there are.
+    #[inline]
+    pub fn add_flags(&mut self, flags: ChunkFlags) {
+        let packets = self.header.packets;
+        self.store(Packets::new(packets.count(), packets.flags().with(flags)));
+    }
+
+    /// Takes `flags` back.
+    #[inline]
+    pub fn remove_flags(&mut self, flags: ChunkFlags) {
+        let packets = self.header.packets;
+        self.store(Packets::new(packets.count(), packets.flags().without(flags)));
+    }
+
+    #[inline]
+    fn store(&mut self, packets: Packets) {
+        self.header.packets = packets;
+        if let Some(page) = self.smb.page(self.page_idx) {
+            page::store_packets(&page, self.grant, self.header, packets);
+        }
+    }
+
+    /// Stores `bytes` at `off` of the payload. False, and nothing stored, if they do not fit.
+    #[inline]
+    pub fn write(&self, off: usize, bytes: &[u8]) -> bool {
+        if off > self.payload_len() || bytes.len() > self.payload_len() - off {
+            return false;
+        }
+        self.smb.region().store(self.payload_off + off, bytes)
+    }
+
+    /// Moves the `len` bytes at `off` of the payload back by three. What follows them is overwritten.
+    #[inline]
+    pub fn shift_back_3(&mut self, off: usize, len: usize) -> bool {
+        let limit = self.payload_off + self.payload_len();
+        self.smb.region().shift_back_3(self.payload_off + off, len, limit)
+    }
+
+    /// Hands the chunk to the service. False if somebody tampered with the page: the chunk is then lost.
+    pub fn complete(self) -> bool {
+        let Some(page) = self.smb.page(self.page_idx) else { return false };
+        page::complete(&page, self.grant)
+    }
+
+    /// Copies the whole chunk, header and payload, out to `data` and frees it: how a chunk travels when
+    /// the service cannot see this memory.
+    pub fn take_by_value(self, data: &mut Vec<u8>) {
+        data.extend_from_slice(&self.header.to_bytes());
+        self.smb.region().copy_out(self.payload_off, self.payload_len(), data);
+        if let Some(page) = self.smb.page(self.page_idx) {
+            // Two steps, as the page knows no other way from being written to free.
+            let _ = page::complete(&page, self.grant)
+                && page::free(&page, self.grant, ChunkState::Complete);
+        }
+    }
+}
+
+/// A chunk taken for reading; freed when dropped.
+#[derive(Debug)]
+pub struct ReadableChunk {
+    smb: Smb,
+    page_idx: usize,
+    grant: Grant,
+    header: ChunkHeader,
+}
+
+impl ReadableChunk {
+    pub(super) fn new(smb: Smb, page_idx: usize, grant: Grant, header: ChunkHeader) -> Self {
+        Self { smb, page_idx, grant, header }
+    }
+
+    /// What the peer put into the header, read once.
+    #[inline]
+    pub fn header(&self) -> ChunkHeader {
+        self.header
+    }
+
+    /// Bytes of its payload.
+    #[inline]
+    pub fn payload_len(&self) -> usize {
+        self.grant.bytes - CHUNK_HEADER_BYTES
+    }
+
+    /// Appends the payload to `out`. Each call may give other bytes: the peer shares them.
+    pub fn copy_payload(&self, out: &mut Vec<u8>) {
+        let off = chunk_off(&self.smb, self.page_idx, self.grant) + CHUNK_HEADER_BYTES;
+        self.smb.region().copy_out(off, self.payload_len(), out);
+    }
+}
+
+impl Drop for ReadableChunk {
+    fn drop(&mut self) {
+        if let Some(page) = self.smb.page(self.page_idx) {
+            // If the peer changed the state under us, it has lost a chunk of its own.
+            let _ = page::free(&page, self.grant, ChunkState::BeingRead);
+        }
+    }
+}
+
+/// Byte offset of a chunk's header in the region. Cannot overflow: the grant lies in its page, and the
+/// page in the region.
+fn chunk_off(smb: &Smb, page_idx: usize, grant: Grant) -> usize {
+    page_idx * smb.page_size().bytes() + grant.off
+}
+
+/// Appends a payload's worth of bytes: those of the first `count` fragments, then zeros.
+pub(super) fn copy_fragments(
+    smb: &Smb,
+    page_idx: usize,
+    grant: Grant,
+    count: u16,
+    out: &mut Vec<u8>,
+) {
+    let start = chunk_off(smb, page_idx, grant) + CHUNK_HEADER_BYTES;
+    let len = grant.bytes - CHUNK_HEADER_BYTES;
+    let region = smb.region();
+    let mut end = 0;
+    // Walked in place, because only finished fragments may be looked at at all. A length that a peer
+    // changes between this look and the copy is only a wrong length, to be caught by the validation
+    // of the copy.
+    for _ in 0..count {
+        let (mut size, mut shift) = (0usize, 0);
+        loop {
+            if end >= len || shift > 21 {
+                break;
+            }
+            let byte = region.byte(start + end).unwrap_or(0);
+            end += 1;
+            size |= usize::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        if size == crate::shm::header::PACKET_DROPPED as usize {
+            size = 0;
+        }
+        end = end.saturating_add(size).min(len);
+    }
+    let old = out.len();
+    region.copy_out(start, end, out);
+    out.resize(old + len, 0);
+}

@@ -1,0 +1,169 @@
+//! The state machine of a page: partition, acquire, complete, read, free.
+//!
+//! Every function takes one snapshot of the page word, decides on it, and installs the outcome with
+//! a compare-and-swap; if the word changed meanwhile it starts over, at most [`TRIES`] times. Other
+//! writers can make us start over only by making progress themselves; a hostile peer can do it at
+//! will, hence the limit. Then an acquire finds nothing, and a release leaks the chunk. Upstream
+//! sleeps in the second half of its tries, which holds up everybody who waits for the arbiter's lock;
+//! we only yield.
+//!
+//! Orderings: what a chunk holds is published by the release of the transition that gives it away
+//! and seen after the acquire of the one that takes it. In between the `packets` half of the header
+//! is stored with release, so that a service that looks into a chunk being written sees the bytes of
+//! all fragments that the count covers.
+
+use crate::shm::header::{ChunkHeader, ChunkState, Packets, PageWord};
+use crate::shm::layout::Layout;
+use crate::shm::words::PageWords;
+use crate::sync::{AtomicU32, Ordering, yield_now};
+
+/// Attempts of one transition (`kRetryAttempts`, `shared_memory_abi.cc`).
+pub const TRIES: u32 = if cfg!(loom) { 4 } else { 64 };
+
+/// A chunk as it was when we took it: geometry from one snapshot, never read again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Grant {
+    /// How the page was cut.
+    pub layout: Layout,
+    /// Which chunk of the page.
+    pub idx: usize,
+    /// Byte offset of its header in the page.
+    pub off: usize,
+    /// Its size, bytes, header included.
+    pub bytes: usize,
+}
+
+impl Grant {
+    fn new(words: &impl PageWords, layout: Layout, idx: usize) -> Option<Self> {
+        let page = words.page_size();
+        let off = layout.chunk_off(page, idx)?;
+        Some(Self { layout, idx, off, bytes: layout.chunk_bytes(page) })
+    }
+}
+
+/// The page word, with acquire: what a scraping service starts from.
+#[inline]
+pub fn snapshot(words: &impl PageWords) -> PageWord {
+    words.word(0).map_or(PageWord::FREE, |word| PageWord(word.load(Ordering::Acquire)))
+}
+
+/// The page word, relaxed: a hint where to try.
+#[inline]
+pub fn hint(words: &impl PageWords) -> PageWord {
+    words.word(0).map_or(PageWord::FREE, |word| PageWord(word.load(Ordering::Relaxed)))
+}
+
+/// Cuts a free page into chunks. False if it is not free any more.
+pub fn try_partition(words: &impl PageWords, layout: Layout) -> bool {
+    let Some(word) = words.word(0) else { return false };
+    let cut = PageWord::partitioned(layout).0;
+    word.compare_exchange(0, cut, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+}
+
+/// Takes free chunk `idx` for writing and stores its header.
+///
+/// `None` if the page has no such chunk or somebody else has it.
+pub fn try_acquire(words: &impl PageWords, idx: usize, header: ChunkHeader) -> Option<Grant> {
+    let grant = transition(words, idx, None, ChunkState::Free, ChunkState::BeingWritten)?;
+    let [low, high] = header.to_words();
+    // Until these stores the header is zero (a free clears it first), which a scraper takes for
+    // "nothing here yet". The half with writer and count comes last, with release.
+    chunk_word(words, grant, 0)?.store(low, Ordering::Relaxed);
+    chunk_word(words, grant, 4)?.store(high, Ordering::Release);
+    Some(grant)
+}
+
+/// Hands a chunk being written to the service. False if the page says it was not being written:
+/// somebody tampered, and the chunk is lost.
+#[must_use]
+pub fn complete(words: &impl PageWords, grant: Grant) -> bool {
+    let Grant { layout, idx, .. } = grant;
+    transition(words, idx, Some(layout), ChunkState::BeingWritten, ChunkState::Complete).is_some()
+}
+
+/// Takes complete chunk `idx` for reading. `None` if there is no such chunk or it is in another
+/// state.
+pub fn try_read(words: &impl PageWords, idx: usize) -> Option<Grant> {
+    transition(words, idx, None, ChunkState::Complete, ChunkState::BeingRead)
+}
+
+/// Gives a chunk back: `from` is [`ChunkState::BeingRead`] for the service, [`ChunkState::Complete`]
+/// for a producer that copied it out itself because its memory is not really shared.
+///
+/// False if the page says otherwise; its state is then left as it is.
+#[must_use]
+pub fn free(words: &impl PageWords, grant: Grant, from: ChunkState) -> bool {
+    // Before the state changes: the next owner's header must not be seen mixed with this one.
+    if let Some(word) = chunk_word(words, grant, 0) {
+        word.store(0, Ordering::Relaxed);
+    }
+    if let Some(word) = chunk_word(words, grant, 4) {
+        word.store(0, Ordering::Release);
+    }
+    transition(words, grant.idx, Some(grant.layout), from, ChunkState::Free).is_some()
+}
+
+/// The header of a chunk, with acquire on its second half: bytes of the fragments it counts are
+/// visible after it.
+pub fn load_header(words: &impl PageWords, grant: Grant) -> ChunkHeader {
+    let high = chunk_word(words, grant, 4).map_or(0, |word| word.load(Ordering::Acquire));
+    let low = chunk_word(words, grant, 0).map_or(0, |word| word.load(Ordering::Relaxed));
+    ChunkHeader::from_words([low, high])
+}
+
+/// Publishes `packets` of a chunk that the caller owns for writing. A store, no read-modify-write:
+/// the owner knows what it stored before.
+#[inline]
+pub fn store_packets(words: &impl PageWords, grant: Grant, header: ChunkHeader, packets: Packets) {
+    let [_, high] = ChunkHeader { packets, ..header }.to_words();
+    if let Some(word) = chunk_word(words, grant, 4) {
+        word.store(high, Ordering::Release);
+    }
+}
+
+/// The chunk as `word` describes it, to be looked at without owning it.
+pub fn peek(words: &impl PageWords, word: PageWord, idx: usize) -> Option<(Grant, ChunkState)> {
+    let grant = Grant::new(words, word.layout()?, idx)?;
+    Some((grant, word.state(idx)))
+}
+
+fn chunk_word(words: &impl PageWords, grant: Grant, off: usize) -> Option<&AtomicU32> {
+    words.word(grant.off.checked_add(off)?)
+}
+
+/// Moves chunk `idx` from one state to the next, if it is there, under `layout` if given.
+fn transition(
+    words: &impl PageWords,
+    idx: usize,
+    layout: Option<Layout>,
+    from: ChunkState,
+    to: ChunkState,
+) -> Option<Grant> {
+    let word = words.word(0)?;
+    let load = match from {
+        // Our own earlier step is all that this one depends on.
+        ChunkState::BeingWritten | ChunkState::BeingRead => Ordering::Relaxed,
+        ChunkState::Free | ChunkState::Complete => Ordering::Acquire,
+    };
+    let mut seen = word.load(load);
+    for attempt in 0..TRIES {
+        let now = PageWord(seen);
+        let cut = now.layout()?;
+        if layout.is_some_and(|layout| layout != cut) {
+            return None;
+        }
+        let grant = Grant::new(words, cut, idx)?;
+        if now.state(idx) != from {
+            return None;
+        }
+        let next = now.with_state(idx, to);
+        match word.compare_exchange_weak(seen, next.0, Ordering::AcqRel, load) {
+            Ok(_) => return Some(grant),
+            Err(other) => seen = other,
+        }
+        if attempt >= TRIES / 2 {
+            yield_now();
+        }
+    }
+    None
+}
