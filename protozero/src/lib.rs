@@ -11,15 +11,28 @@ extern crate std;
 pub mod decode;
 pub mod encode;
 mod error;
+#[cfg(feature = "alloc")]
+pub mod message;
+#[cfg(feature = "alloc")]
+#[doc(hidden)]
+pub mod owned;
 #[doc(hidden)]
 pub mod rt;
 pub mod sink;
+#[cfg(feature = "alloc")]
+mod unknown;
 pub mod wire;
 
 pub use decode::{DecodeContext, Field, Reader, Value};
 pub use encode::{OpenSlots, Range, Scope, Sink, Slot, Stream, StreamOf};
 pub use error::{DecodeError, DecodeErrorKind, WriteError};
+#[cfg(feature = "alloc")]
+pub use message::{Enumeration, Message};
+#[cfg(feature = "derive")]
+pub use protozero_derive::{Message, Oneof};
 pub use rt::Writer;
 pub use sink::FixedSink;
 #[cfg(feature = "alloc")]
 pub use sink::HeapSink;
+#[cfg(feature = "alloc")]
+pub use unknown::UnknownFields;

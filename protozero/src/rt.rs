@@ -7,6 +7,10 @@ pub use crate::decode::{
 };
 pub use crate::encode::Scope;
 pub use crate::error::{DecodeError, DecodeErrorKind, WriteError};
+#[cfg(feature = "alloc")]
+pub use crate::message::debug_enum;
+#[cfg(feature = "alloc")]
+pub use crate::owned;
 pub use crate::wire::tag::{FIXED32, FIXED64, LEN, VARINT, tag};
 pub use crate::wire::zigzag;
 

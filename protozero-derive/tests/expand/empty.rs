@@ -1,0 +1,2 @@
+#[derive(Clone, PartialEq, Debug, Default, Message)]
+pub struct Empty {}

@@ -1,0 +1,2 @@
+#[derive(Clone, PartialEq, Debug, Oneof)]
+enum NoVariants {}

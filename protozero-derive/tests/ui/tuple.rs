@@ -1,0 +1,2 @@
+#[derive(Clone, PartialEq, Debug, Default, Message)]
+struct Tuple(#[pb(uint32, 1)] Option<u32>);

@@ -1,0 +1,71 @@
+//! Fields a struct does not know, kept as they came.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::decode::{Field, Reader};
+
+/// Fields a message does not know, tags included, in the order they were met.
+///
+/// They are written back verbatim after the known ones, so that a message passes unharmed through a
+/// program that is older than its sender.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct UnknownFields {
+    bytes: Vec<u8>,
+}
+
+impl UnknownFields {
+    /// No fields.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { bytes: Vec::new() }
+    }
+
+    /// Keeps `field`.
+    pub fn push(&mut self, field: &Field<'_>) {
+        self.bytes.extend_from_slice(field.raw);
+    }
+
+    /// True if there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The fields as they came, tags included.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Forgets all fields.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
+    /// The fields one by one.
+    pub fn iter(&self) -> impl Iterator<Item = Field<'_>> {
+        let mut reader = Reader::new(&self.bytes);
+        // Only whole fields are pushed, so there is no error to meet.
+        core::iter::from_fn(move || reader.next_field().ok().flatten())
+    }
+}
+
+/// Numbers and sizes only: whole payloads would drown the struct around them.
+impl fmt::Debug for UnknownFields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sizes = self.iter().map(|field| (field.number, field.raw.len()));
+        f.debug_list().entries(sizes.map(|(number, len)| DebugField { number, len })).finish()
+    }
+}
+
+struct DebugField {
+    number: u32,
+    len: usize,
+}
+
+impl fmt::Debug for DebugField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}: {} B", self.number, self.len)
+    }
+}
