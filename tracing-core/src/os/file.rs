@@ -17,7 +17,7 @@ pub struct OutputFile {
 
 impl OutputFile {
     /// Creates the file, which must not exist yet: a privileged daemon never opens what somebody
-    /// else may have put there. Only its owner can read or write it.
+    /// else may have put there. Its owner can write it, everybody can read it.
     ///
     /// # Errors
     /// When it exists (a symbolic link counts), or the directory does not take it.
@@ -25,6 +25,11 @@ impl OutputFile {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
         let fd = retry(|| rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR))
             .map_err(|errno| failed("open")(errno).on(path.display()))?;
+        // Not through the mode of `open`, which the umask would cut: the user who asked for the
+        // trace is often not the one the daemon runs as.
+        let readable = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
+        rustix::fs::fchmod(&fd, readable)
+            .map_err(|errno| failed("fchmod")(errno).on(path.display()))?;
         Ok(Self { fd })
     }
 

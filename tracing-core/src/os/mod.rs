@@ -17,7 +17,7 @@ pub mod clock;
 pub mod file;
 pub mod poll;
 pub mod process;
-//pub mod shm;
+pub mod shm;
 pub mod signal;
 pub mod socket;
 

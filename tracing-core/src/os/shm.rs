@@ -161,9 +161,8 @@ fn checked_len(len: u64) -> Result<usize, MapError> {
 fn map(fd: OwnedFd, len: usize) -> Result<Region, MapError> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: no address is asked for, so nothing that is mapped already is replaced.
-    let mapped = unsafe {
-        rustix::mm::mmap(core::ptr::null_mut(), len, access, MapFlags::SHARED, &fd, 0)
-    };
+    let mapped =
+        unsafe { rustix::mm::mmap(core::ptr::null_mut(), len, access, MapFlags::SHARED, &fd, 0) };
     let ptr = mapped.map_err(failed("mmap"))?;
     // The kernel never maps address zero unless it is asked to.
     let ptr = NonNull::new(ptr.cast()).ok_or(MapError::NotMemory)?;
