@@ -1,1 +1,41 @@
-//! See Cargo.toml.
+//! Perfetto's schema in Rust: what goes into a trace, configures one, and travels between
+//! producers, service and consumers.
+//!
+//! Per message `M` there are three faces:
+//!
+//! - `M`, an owned struct ([`protozero::Message`]): configs, requests, anything one keeps. Fields it
+//!   does not know survive a round trip.
+//! - `MWriter`, an append-only writer into shared memory or any other sink: trace data.
+//! - `MReader`, an iterator over the fields of a message where it lies, and `MField`, what it yields.
+//!
+//! Nested types are named by their path without separators: `TraceConfig.BufferConfig` of the schema
+//! is [`TraceConfigBufferConfig`]. Enums are open: a newtype with a constant per known value.
+//! Services are modules: [`producer_port`], [`consumer_port`], [`relay_port`].
+//!
+//! Everything is re-exported here; the modules follow the folders of the schema. Feature `text` adds
+//! `M::DESCRIPTOR`, what the text format needs to know.
+//!
+//! The code is generated from `protos/perfetto/**/*.proto` and committed; see the README for how to
+//! add a message. Names, numbers and types of the schema are a contract, frozen in `protos/abi`.
+
+#![forbid(unsafe_code)]
+
+// Schema names are kept as they are, whatever Rust's habits; and a message's size is the schema's.
+#[allow(
+    non_camel_case_types,
+    non_upper_case_globals,
+    non_snake_case,
+    clippy::all,
+    clippy::pedantic,
+    rustdoc::bare_urls,
+    rustdoc::invalid_html_tags,
+    rustdoc::broken_intra_doc_links
+)]
+#[rustfmt::skip]
+#[path = "gen/mod.rs"]
+mod generated;
+
+pub use generated::*;
+
+#[cfg(test)]
+mod tests;

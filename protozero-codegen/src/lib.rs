@@ -1,1 +1,109 @@
-//! See Cargo.toml.
+//! From `.proto` schemas to Rust that writes, reads and owns messages on [`protozero`].
+//!
+//! ```text
+//!  Source*  --parse-->  Schema  --emit-->  tokens  --format-->  OutputFile*
+//!           comments-^   (model)  names-^
+//! ```
+//!
+//! The library touches no file system: sources come in as text, files go out as text, so a build
+//! tool, a test and a fuzzer use it alike. Output depends on the input alone and follows declaration
+//! order; it carries no version and no date, so a release of this crate changes nothing by itself.
+//!
+//! Per message up to three faces are made (see [`Faces`]): an *owned* struct through
+//! `protozero-derive`, a zero-copy *writer* and a zero-copy *reader*; beside them enums, services and
+//! static descriptors for the text format.
+//!
+//! proto2 and proto3 are understood. Deliberately not: groups (an error), extensions (`extend` blocks
+//! are skipped, as upstream's own generators do for those at file scope; extension fields stay
+//! unknown fields), and `required`, which is read as `optional`: an absent field never fails here.
+//! A map becomes a repeated message of its entries, which is exactly what it is on the wire.
+//!
+//! [`protozero`]: https://docs.rs/protozero
+
+mod comments;
+mod emit;
+mod error;
+mod format;
+mod model;
+mod names;
+mod parse;
+
+pub use error::Error;
+pub use model::dump::{EnumRow, FieldRow, MethodRow, Rows};
+
+/// One `.proto` file.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Path as other files import it, `/`-separated: `perfetto/common/trace_stats.proto`.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// Which code is made for each message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Faces {
+    /// Plain structs with `#[derive(protozero::Message)]`, and oneof enums.
+    pub owned: bool,
+    /// Append-only writers.
+    pub writer: bool,
+    /// Lazy zero-copy readers.
+    pub reader: bool,
+    /// Method tables, request and response enums, host and client traits; needs `owned`.
+    pub service: bool,
+    /// Static descriptors for the text format, behind [`Config::text_feature`]; needs `owned`.
+    pub descriptor: bool,
+}
+
+impl Faces {
+    /// Everything.
+    pub const ALL: Self =
+        Self { owned: true, writer: true, reader: true, service: true, descriptor: true };
+}
+
+/// What to generate.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The schema. Every import must be among them, except `google/protobuf/*.proto`, which may be
+    /// imported for its options but not for its types.
+    pub sources: Vec<Source>,
+    /// Which code to make.
+    pub faces: Faces,
+    /// The command that made the files; named in the first line of each.
+    pub command: String,
+    /// What stands before the `.proto` path in the first line, such as `protos/`.
+    pub source_prefix: String,
+    /// Module of the receiving crate that `mod.rs` is re-exported from, as generated code may name
+    /// it: `crate`, or `crate::schema`.
+    pub root: String,
+    /// Cargo feature of the receiving crate that descriptors hide behind; none: always there.
+    pub text_feature: Option<String>,
+}
+
+/// One generated file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputFile {
+    /// Path below the output folder: `perfetto/common/trace_stats.rs`, or `mod.rs`.
+    pub path: String,
+    /// Its whole text.
+    pub text: String,
+}
+
+/// Generates one file per source, and `mod.rs`, the module tree with a flat re-export of all of it.
+///
+/// # Errors
+/// The first thing wrong with the schema: syntax, an unresolved name, a group, an import that is not
+/// among the sources.
+pub fn generate(config: &Config) -> Result<Vec<OutputFile>, Error> {
+    let schema = parse::parse(&config.sources)?;
+    let names = names::Names::new(&schema);
+    emit::files(config, &schema, &names)
+}
+
+/// The schema as rows, for comparing it with a frozen table.
+///
+/// # Errors
+/// As [`generate`].
+pub fn rows(sources: &[Source]) -> Result<Rows, Error> {
+    parse::parse(sources).map(|schema| model::dump::rows(&schema))
+}

@@ -9,6 +9,8 @@ extern crate alloc;
 extern crate std;
 
 pub mod decode;
+#[cfg(feature = "text")]
+pub mod descriptor;
 pub mod encode;
 mod error;
 #[cfg(feature = "alloc")]
@@ -18,6 +20,7 @@ pub mod message;
 pub mod owned;
 #[doc(hidden)]
 pub mod rt;
+mod service;
 pub mod sink;
 #[cfg(feature = "alloc")]
 mod unknown;
@@ -31,6 +34,7 @@ pub use message::{Enumeration, Message};
 #[cfg(feature = "derive")]
 pub use protozero_derive::{Message, Oneof};
 pub use rt::Writer;
+pub use service::CallError;
 pub use sink::FixedSink;
 #[cfg(feature = "alloc")]
 pub use sink::HeapSink;

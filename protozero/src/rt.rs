@@ -11,6 +11,7 @@ pub use crate::error::{DecodeError, DecodeErrorKind, WriteError};
 pub use crate::message::debug_enum;
 #[cfg(feature = "alloc")]
 pub use crate::owned;
+pub use crate::service::CallError;
 pub use crate::wire::tag::{FIXED32, FIXED64, LEN, VARINT, tag};
 pub use crate::wire::zigzag;
 
@@ -122,4 +123,19 @@ pub fn raw(scope: &mut Scope<'_>, fields: &[u8]) {
 #[inline(always)]
 pub fn message_raw<const N: u32>(scope: &mut Scope<'_>, body: &[u8]) {
     scope.bytes::<N>(body);
+}
+
+/// Decodes the message of a call.
+///
+/// # Errors
+/// [`CallError::Decode`].
+#[cfg(feature = "alloc")]
+pub fn decode<M: crate::Message>(bytes: &[u8]) -> Result<M, CallError> {
+    M::decode(bytes).map_err(CallError::Decode)
+}
+
+/// Encodes the message of a call.
+#[cfg(feature = "alloc")]
+pub fn encode<M: crate::Message>(message: &M) -> alloc::vec::Vec<u8> {
+    message.encode_to_vec()
 }

@@ -1,0 +1,149 @@
+//! Services: a module with the method table, typed requests and responses, host and client.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::{format_ident, quote};
+
+use super::{Context, docs, ident};
+use crate::model::{MessageId, Method};
+use crate::names::{raw, snake};
+
+pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
+    let service = &cx.schema.files[cx.file].services[at];
+    let module = ident(cx.names.service(cx.file, at));
+    let full = service.path.full();
+    let short = service.path.parts.concat();
+    let doc = docs(&service.comment, false, &format!("Service `{full}`."));
+    let table = (1..).zip(&service.methods).map(|(id, m)| {
+        let (id, name, streaming) = (Literal::u32_unsuffixed(id), &m.name, m.streaming);
+        quote! { rt::MethodInfo { id: #id, name: #name, streaming: #streaming } }
+    });
+    let requests = side(cx, &service.methods, "Request", |m| m.request);
+    let responses = side(cx, &service.methods, "Response", |m| m.response);
+    let hosts = service.methods.iter().map(|m| {
+        let (doc, name) = (docs(&m.comment, false, &format!("`{}`.", m.name)), method(m));
+        let request = inner(cx, m.request);
+        quote! { #doc fn #name(&mut self, call: Self::Call, request: #request); }
+    });
+    let arms = service.methods.iter().map(|m| {
+        let (variant, name) = (raw(&m.name), method(m));
+        quote! { Request::#variant(request) => self.#name(call, request), }
+    });
+    let calls = service.methods.iter().map(|m| {
+        let (doc, name) = (docs(&m.comment, false, &format!("`{}`.", m.name)), method(m));
+        let (variant, request) = (raw(&m.name), inner(cx, m.request));
+        quote! {
+            #doc
+            ///
+            /// # Errors
+            /// Those of [`Client::invoke`].
+            fn #name(&mut self, request: #request) -> Result<Self::Call, Self::Error> {
+                self.invoke(Request::#variant(request))
+            }
+        }
+    });
+    quote! {
+        #doc
+        pub mod #module {
+            use protozero::rt;
+            /// Name of the service, as binding asks for it.
+            pub const NAME: &str = #short;
+            /// Its methods; ids count from 1, in the order of the schema.
+            pub const METHODS: &[rt::MethodInfo] = &[#(#table),*];
+            #requests
+            #responses
+            /// The side that answers.
+            pub trait Host {
+                /// What the transport needs to route the answer.
+                type Call;
+                #(#hosts)*
+                /// Calls the method of `request`.
+                fn dispatch(&mut self, call: Self::Call, request: Request) {
+                    match request { #(#arms)* }
+                }
+            }
+            /// The side that asks.
+            pub trait Client {
+                /// Identifies a call whose answer is to come.
+                type Call;
+                /// Why a call could not be sent.
+                type Error;
+                /// Sends `request`.
+                ///
+                /// # Errors
+                /// When it could not be sent.
+                fn invoke(&mut self, request: Request) -> Result<Self::Call, Self::Error>;
+                #(#calls)*
+            }
+        }
+    }
+}
+
+/// From inside the service's module a type of the same file is one level out.
+fn inner(cx: &Context<'_>, id: MessageId) -> TokenStream {
+    let path = cx.owned(id);
+    if cx.schema.messages[id.0].file == cx.file {
+        quote! { super::#path }
+    } else {
+        path
+    }
+}
+
+fn method(m: &Method) -> proc_macro2::Ident {
+    let name = snake(&m.name);
+    if matches!(name.as_str(), "dispatch" | "invoke") {
+        format_ident!("{name}_")
+    } else {
+        raw(&name)
+    }
+}
+
+/// `Request` or `Response`.
+fn side(
+    cx: &Context<'_>,
+    methods: &[Method],
+    name: &str,
+    message: impl Fn(&Method) -> MessageId,
+) -> TokenStream {
+    let doc = format!(" A {} of any method.", name.to_lowercase());
+    let name = ident(name);
+    let rows = || {
+        (1u32..).zip(methods).map(|(id, m)| {
+            (Literal::u32_unsuffixed(id), raw(&m.name), inner(cx, message(m)), &m.name)
+        })
+    };
+    let variants = rows().map(|(_, variant, ty, name)| {
+        let doc = format!(" Of `{name}`.");
+        quote! { #[doc = #doc] #variant(#ty) }
+    });
+    let ids = rows().map(|(id, variant, ..)| quote! { Self::#variant(_) => #id });
+    let decodes =
+        rows().map(|(id, variant, ..)| quote! { #id => rt::decode(bytes).map(Self::#variant) });
+    let encodes = rows().map(|(_, variant, ..)| quote! { Self::#variant(m) => rt::encode(m) });
+    quote! {
+        #[doc = #doc]
+        #[derive(Clone, PartialEq, Debug)]
+        pub enum #name { #(#variants),* }
+        impl #name {
+            /// Place of its method in [`METHODS`], from 1.
+            #[must_use]
+            pub fn method_id(&self) -> u32 {
+                match self { #(#ids),* }
+            }
+            /// Decodes the arguments of a method.
+            ///
+            /// # Errors
+            /// [`rt::CallError`] when there is no such method or the bytes are not its message.
+            pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+                match method_id {
+                    #(#decodes,)*
+                    _ => Err(rt::CallError::UnknownMethod(method_id)),
+                }
+            }
+            /// The message's bytes.
+            #[must_use]
+            pub fn encode(&self) -> Vec<u8> {
+                match self { #(#encodes),* }
+            }
+        }
+    }
+}

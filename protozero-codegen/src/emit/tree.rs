@@ -1,0 +1,91 @@
+//! The module tree: where each file lies, and `mod.rs` with a flat re-export of all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use crate::model::Schema;
+use crate::names::raw;
+
+/// Modules from the root to a file's own.
+pub(crate) struct ModulePath(Vec<String>);
+
+impl ModulePath {
+    /// Path of the file below the output folder.
+    pub fn file(&self) -> String {
+        format!("{}.rs", self.0.join("/"))
+    }
+}
+
+/// One per file of the schema.
+pub(crate) fn modules(schema: &Schema) -> Vec<ModulePath> {
+    let split = |path: &str| -> Vec<String> {
+        let path = path.strip_suffix(".proto").unwrap_or(path);
+        let clean = |c: char| if c.is_alphanumeric() || c == '_' { c } else { '_' };
+        path.split('/').map(|part| part.chars().map(clean).collect()).collect()
+    };
+    let mut taken = BTreeSet::new();
+    for file in &schema.files {
+        let parts = split(&file.path);
+        taken.extend((1..parts.len()).map(|n| parts[..n].to_vec()));
+    }
+    let place = |path: &str| {
+        let mut parts = split(path);
+        // A file beside a folder of its name, or two that differ in a dash only.
+        while !taken.insert(parts.clone()) {
+            if let Some(last) = parts.last_mut() {
+                last.push('_');
+            }
+        }
+        ModulePath(parts)
+    };
+    let mut place = place;
+    schema.files.iter().map(|f| place(&f.path)).collect()
+}
+
+#[derive(Default)]
+struct Node {
+    file: bool,
+    children: BTreeMap<String, Node>,
+}
+
+/// Tokens of `mod.rs`.
+pub(crate) fn emit(schema: &Schema, modules: &[ModulePath]) -> TokenStream {
+    let mut root = Node::default();
+    let mut uses = Vec::new();
+    for (file, module) in schema.files.iter().zip(modules) {
+        let mut node = &mut root;
+        for part in &module.0 {
+            node = node.children.entry(part.clone()).or_default();
+        }
+        node.file = true;
+        let idents = module.0.iter().map(|part| raw(part));
+        let something =
+            !(file.messages.is_empty() && file.enums.is_empty() && file.services.is_empty());
+        if something {
+            uses.push(quote! { pub use #(#idents)::* ::*; });
+        }
+    }
+    let mods = declare(&root, "");
+    quote! { #(#uses)* #mods }
+}
+
+fn declare(node: &Node, path: &str) -> TokenStream {
+    node.children
+        .iter()
+        .map(|(name, child)| {
+            let id = raw(name);
+            if child.file {
+                return quote! { pub mod #id; };
+            }
+            let path = format!("{path}{name}/");
+            let doc = format!(" Schemas of `{path}`.");
+            let inner = declare(child, &path);
+            quote! {
+                #[doc = #doc]
+                pub mod #id { #inner }
+            }
+        })
+        .collect()
+}

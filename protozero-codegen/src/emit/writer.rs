@@ -1,0 +1,119 @@
+//! Writers: a thin guard around an open message, one call into `protozero::rt` per field.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+
+use super::{Context, field_fallback, ident, rt, rt_packed, summary};
+use crate::model::{Field, Kind, Label, MessageId};
+use crate::names::{Taken, raw};
+
+pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
+    let message = &cx.schema.messages[id.0];
+    let names = cx.names.message(id);
+    let writer = ident(&names.writer);
+    let full = message.path.full();
+    let doc = if cx.config.faces.owned {
+        format!(" Writes a [`{}`], field by field; dropping it closes the message.", names.owned)
+    } else {
+        format!(" Writes a `{full}`, field by field; dropping it closes the message.")
+    };
+    let mut taken = Taken::new(&["append_raw"]);
+    let plain: Vec<_> = message.fields.iter().map(|f| taken.take(f.name.clone())).collect();
+    let setters =
+        message.fields.iter().zip(plain).map(|(f, name)| setter(cx, f, &name, &mut taken));
+    quote! {
+        #[doc = #doc]
+        pub struct #writer<'w> {
+            s: rt::Scope<'w>,
+        }
+        impl<'w> rt::Writer<'w> for #writer<'w> {
+            const NAME: &'static str = #full;
+            #[inline]
+            fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+        }
+        impl #writer<'_> {
+            #(#setters)*
+            /// Appends already encoded fields, verbatim.
+            #[inline]
+            pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
+                rt::raw(&mut self.s, fields);
+                self
+            }
+        }
+    }
+}
+
+fn setter(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> TokenStream {
+    let doc = summary(&f.comment, &field_fallback(f));
+    let name = raw(plain);
+    let number = Literal::u32_unsuffixed(f.number);
+    let call = rt(f.kind);
+    match f.kind {
+        Kind::Message(id) => {
+            let writer = cx.writer(id);
+            let pre = raw(&taken.take(format!("{plain}_raw")));
+            let pre_doc = format!(" `{plain}`, its body already encoded.");
+            return quote! {
+                #[doc = #doc]
+                #[inline]
+                pub fn #name(&mut self) -> #writer<'_> {
+                    rt::message::<#number, _>(&mut self.s)
+                }
+                #[doc = #pre_doc]
+                #[inline]
+                pub fn #pre(&mut self, body: &[u8]) -> &mut Self {
+                    rt::message_raw::<#number>(&mut self.s, body);
+                    self
+                }
+            };
+        }
+        Kind::Bytes => {
+            let gather = raw(&taken.take(format!("{plain}_gather")));
+            let gather_doc = format!(" `{plain}`, gathered from several slices.");
+            return quote! {
+                #[doc = #doc]
+                #[inline]
+                pub fn #name(&mut self, value: &[u8]) -> &mut Self {
+                    rt::bytes::<#number>(&mut self.s, value);
+                    self
+                }
+                #[doc = #gather_doc]
+                #[inline]
+                pub fn #gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+                    rt::bytes_gather::<#number>(&mut self.s, parts);
+                    self
+                }
+            };
+        }
+        _ => {}
+    }
+    let ty = cx.scalar(f.kind);
+    if f.packed && f.label == Label::Repeated {
+        let call = rt_packed(f.kind);
+        let values = match f.kind {
+            Kind::Enum(_) => quote! { values.into_iter().map(|v| v.0) },
+            _ => quote! { values },
+        };
+        return quote! {
+            #[doc = #doc]
+            #[inline]
+            pub fn #name(&mut self, values: impl IntoIterator<Item = #ty>) -> &mut Self {
+                rt::#call::<#number>(&mut self.s, #values);
+                self
+            }
+        };
+    }
+    let (ty, value) = match f.kind {
+        Kind::String => (quote! { &str }, quote! { value }),
+        Kind::Enum(_) => (ty, quote! { value.0 }),
+        _ => (ty, quote! { value }),
+    };
+    quote! {
+        #[doc = #doc]
+        #[inline]
+        pub fn #name(&mut self, value: #ty) -> &mut Self {
+            rt::#call::<#number>(&mut self.s, #value);
+            self
+        }
+    }
+}

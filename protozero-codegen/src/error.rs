@@ -1,0 +1,26 @@
+//! What can be wrong with a schema, and where.
+
+use core::fmt;
+
+/// A schema that cannot be turned into code.
+///
+/// Displayed as `file:line:column: message`, the form every editor and CI log can follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Path of the `.proto` file as given in [`Source::path`](crate::Source::path).
+    pub file: String,
+    /// Line, counted from 1; 0 when the whole file is meant.
+    pub line: u32,
+    /// Column in characters, counted from 1; 0 when the whole file is meant.
+    pub column: u32,
+    /// What is wrong: lowercase, without a full stop.
+    pub message: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)
+    }
+}
+
+impl core::error::Error for Error {}

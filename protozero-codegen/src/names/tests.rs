@@ -1,0 +1,38 @@
+use super::{Taken, camel, raw, snake};
+
+#[test]
+fn cases() {
+    for (from, to) in [
+        ("foo_bar", "FooBar"),
+        ("v8_js_code", "V8JsCode"),
+        ("fooBar", "FooBar"),
+        ("_x", "X"),
+        ("a__b", "AB"),
+        ("_1", "_1"),
+        ("_", "__"),
+        ("TraceConfig", "TraceConfig"),
+    ] {
+        assert_eq!(camel(from), to);
+    }
+    for (from, to) in [
+        ("ProducerPort", "producer_port"),
+        ("IPCFrame", "ipc_frame"),
+        ("ReadBuffers", "read_buffers"),
+        ("A", "a"),
+        ("V8Code", "v8_code"),
+    ] {
+        assert_eq!(snake(from), to);
+    }
+}
+
+#[test]
+fn keywords_and_collisions() {
+    assert_eq!(raw("type").to_string(), "r#type");
+    assert_eq!(raw("self").to_string(), "self_");
+    assert_eq!(raw("name").to_string(), "name");
+    let mut taken = Taken::new(&["Option"]);
+    assert_eq!(taken.take("Option".into()), "Option_");
+    assert_eq!(taken.take("A".into()), "A");
+    assert_eq!(taken.take("A".into()), "A_");
+    assert_eq!(taken.take("A".into()), "A__");
+}

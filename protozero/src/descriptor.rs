@@ -1,0 +1,146 @@
+//! Static descriptors: names, numbers and types of a schema, for those who read or print the text
+//! format. Nothing else in this crate looks at them.
+//!
+//! Messages refer to each other through functions, since a schema may be a circle.
+
+/// A message.
+#[derive(Debug)]
+pub struct MessageDescriptor {
+    /// Full name, without a leading dot.
+    pub name: &'static str,
+    /// In order of declaration.
+    pub fields: &'static [FieldDescriptor],
+}
+
+impl MessageDescriptor {
+    /// The field called `name`.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&'static FieldDescriptor> {
+        self.fields.iter().find(|f| f.name == name)
+    }
+
+    /// The field with this number.
+    #[must_use]
+    pub fn field_by_number(&self, number: u32) -> Option<&'static FieldDescriptor> {
+        self.fields.iter().find(|f| f.number == number)
+    }
+}
+
+/// A field.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldDescriptor {
+    /// As in the schema.
+    pub name: &'static str,
+    /// Its number.
+    pub number: u32,
+    /// How often it may stand.
+    pub label: Label,
+    /// Its type.
+    pub kind: Kind,
+}
+
+/// How often a field may stand in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// At most once.
+    Optional,
+    /// Any number of times, each with its own tag.
+    Repeated,
+    /// Any number of times, written as one run.
+    Packed,
+}
+
+/// An enum.
+#[derive(Debug)]
+pub struct EnumDescriptor {
+    /// Full name, without a leading dot.
+    pub name: &'static str,
+    /// Names and numbers in order of declaration.
+    pub values: &'static [(&'static str, i32)],
+}
+
+impl EnumDescriptor {
+    /// The number called `name`.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<i32> {
+        self.values.iter().find(|v| v.0 == name).map(|v| v.1)
+    }
+
+    /// The first name of `number`.
+    #[must_use]
+    pub fn name_of(&self, number: i32) -> Option<&'static str> {
+        self.values.iter().find(|v| v.1 == number).map(|v| v.0)
+    }
+}
+
+/// Type of a field.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// `int32`
+    Int32,
+    /// `int64`
+    Int64,
+    /// `uint32`
+    Uint32,
+    /// `uint64`
+    Uint64,
+    /// `sint32`
+    Sint32,
+    /// `sint64`
+    Sint64,
+    /// `fixed32`
+    Fixed32,
+    /// `fixed64`
+    Fixed64,
+    /// `sfixed32`
+    Sfixed32,
+    /// `sfixed64`
+    Sfixed64,
+    /// `float`
+    Float,
+    /// `double`
+    Double,
+    /// `bool`
+    Bool,
+    /// `string`
+    String,
+    /// `bytes`
+    Bytes,
+    /// An enum.
+    Enum(&'static EnumDescriptor),
+    /// A message.
+    Message(fn() -> &'static MessageDescriptor),
+}
+
+/// A singular field, in one line of generated code.
+#[doc(hidden)]
+#[must_use]
+pub const fn optional(name: &'static str, number: u32, kind: Kind) -> FieldDescriptor {
+    FieldDescriptor { name, number, label: Label::Optional, kind }
+}
+
+/// A repeated field.
+#[doc(hidden)]
+#[must_use]
+pub const fn repeated(name: &'static str, number: u32, kind: Kind) -> FieldDescriptor {
+    FieldDescriptor { name, number, label: Label::Repeated, kind }
+}
+
+/// A packed field.
+#[doc(hidden)]
+#[must_use]
+pub const fn packed(name: &'static str, number: u32, kind: Kind) -> FieldDescriptor {
+    FieldDescriptor { name, number, label: Label::Packed, kind }
+}
+
+/// The type of a field that holds an `E`.
+#[doc(hidden)]
+#[must_use]
+pub const fn enum_kind<E: crate::Enumeration>() -> Kind {
+    struct Of<E>(E);
+    impl<E: crate::Enumeration> Of<E> {
+        const DESCRIPTOR: &'static EnumDescriptor =
+            &EnumDescriptor { name: E::NAME, values: E::VALUES };
+    }
+    Kind::Enum(Of::<E>::DESCRIPTOR)
+}

@@ -1,0 +1,131 @@
+//! `cargo xtask codegen [--check]`: `protos/perfetto/**/*.proto` to `protos/src/gen/**/*.rs`.
+//!
+//! Generated files are committed, so that nobody needs a generator to build; in exchange they must
+//! always be what the generator would write now, and nothing else may lie among them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use protozero_codegen::{Config, Faces, Source, generate};
+
+const COMMAND: &str = "cargo xtask codegen";
+
+/// Runs the command with the arguments behind its name.
+///
+/// # Errors
+/// One line (or one per file, with `--check`) that says what is wrong.
+pub fn run(args: &[String]) -> Result<(), String> {
+    let check = match args {
+        [] => false,
+        [flag] if flag == "--check" => true,
+        _ => return Err(format!("usage: {COMMAND} [--check]")),
+    };
+    let root = root();
+    let wanted = wanted(&root)?;
+    let present = read_all(&root.join("protos/src/gen"), "rs")?;
+    if check { compare(&wanted, &present) } else { write(&root, &wanted, &present) }
+}
+
+/// The repository's folder.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// What the generated folder should hold: path below it to text.
+fn wanted(root: &Path) -> Result<BTreeMap<String, String>, String> {
+    let files = generate(&config(root)?).map_err(|e| format!("protos/{e}"))?;
+    Ok(files.into_iter().map(|f| (f.path, f.text)).collect())
+}
+
+/// The repository's schema and how it is generated.
+fn config(root: &Path) -> Result<Config, String> {
+    let sources = read_all(&root.join("protos/perfetto"), "proto")?
+        .into_iter()
+        .map(|(path, text)| Source { path: format!("perfetto/{path}"), text })
+        .collect();
+    Ok(Config {
+        sources,
+        faces: Faces::ALL,
+        command: COMMAND.into(),
+        source_prefix: "protos/".into(),
+        root: "crate".into(),
+        text_feature: Some("text".into()),
+    })
+}
+
+/// All files with an extension below `folder`, by path; a folder that is not there is empty.
+fn read_all(folder: &Path, extension: &str) -> Result<BTreeMap<String, String>, String> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(dir) = open.pop() {
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(e) => return Err(format!("{}: {e}", dir.display())),
+        };
+        for entry in entries {
+            let path = entry.map_err(|e| format!("{}: {e}", dir.display()))?.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == extension) {
+                let text =
+                    fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+                let below = path.strip_prefix(folder).unwrap_or(&path);
+                found.insert(below.to_string_lossy().replace('\\', "/"), text);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn compare(
+    wanted: &BTreeMap<String, String>,
+    present: &BTreeMap<String, String>,
+) -> Result<(), String> {
+    let mut wrong = Vec::new();
+    for (path, text) in wanted {
+        match present.get(path) {
+            None => wrong.push(format!("protos/src/gen/{path} is missing")),
+            Some(is) if is != text => wrong.push(format!("protos/src/gen/{path} is stale")),
+            Some(_) => {}
+        }
+    }
+    for path in present.keys().filter(|path| !wanted.contains_key(*path)) {
+        wrong.push(format!("protos/src/gen/{path} comes from no .proto"));
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    wrong.push(format!("run `{COMMAND}`"));
+    Err(wrong.join("\n"))
+}
+
+fn write(
+    root: &Path,
+    wanted: &BTreeMap<String, String>,
+    present: &BTreeMap<String, String>,
+) -> Result<(), String> {
+    let folder = root.join("protos/src/gen");
+    let fail = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
+    let (mut written, mut removed) = (0, 0);
+    for (path, text) in wanted.iter().filter(|(path, text)| present.get(*path) != Some(*text)) {
+        let path = folder.join(path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|e| fail(parent, e))?;
+        }
+        fs::write(&path, text).map_err(|e| fail(&path, e))?;
+        written += 1;
+    }
+    for path in present.keys().filter(|path| !wanted.contains_key(*path)) {
+        let path = folder.join(path);
+        fs::remove_file(&path).map_err(|e| fail(&path, e))?;
+        removed += 1;
+    }
+    println!("codegen: {} files, {written} written, {removed} removed", wanted.len());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

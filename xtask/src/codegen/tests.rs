@@ -1,0 +1,67 @@
+use std::collections::BTreeMap;
+
+use super::{compare, config, root, run};
+
+#[test]
+fn generated_files_are_fresh() {
+    if let Err(wrong) = run(&["--check".into()]) {
+        panic!("{wrong}");
+    }
+}
+
+#[test]
+fn says_what_is_missing_stale_and_orphaned() {
+    let map = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+        pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+    };
+    let wrong = compare(
+        &map(&[("a.rs", "1"), ("b.rs", "1"), ("c.rs", "1")]),
+        &map(&[("a.rs", "1"), ("b.rs", "2"), ("d.rs", "1")]),
+    );
+    assert_eq!(
+        wrong.unwrap_err(),
+        "protos/src/gen/b.rs is stale\nprotos/src/gen/c.rs is missing\n\
+         protos/src/gen/d.rs comes from no .proto\nrun `cargo xtask codegen`"
+    );
+}
+
+/// The numbers and names of the schema are a contract with every trace and every peer there is:
+/// `protos/abi` freezes them, row by row, and this compares both ways.
+#[test]
+fn schema_is_the_frozen_one() {
+    let root = root();
+    let rows = protozero_codegen::rows(&config(&root).unwrap().sources).unwrap();
+    let fields = rows.fields.iter().map(|r| {
+        let (number, name, label, kind) = match &r.field {
+            Some((number, name, label, kind)) => (number.to_string(), name.as_str(), *label, kind.as_str()),
+            None => Default::default(),
+        };
+        [&r.file, &r.message, &number, label, kind, name, &r.options].join("\t")
+    });
+    equal(&root, "fields", fields.collect());
+    let enums = rows.enums.iter().map(|r| format!("{}\t{}\t{}\t{}", r.file, r.name, r.number, r.value));
+    equal(&root, "enums", enums.collect());
+    let methods = rows.methods.iter().map(|r| {
+        let streams = if r.streaming { "stream" } else { "" };
+        [&r.file, &r.service, &r.method, &r.request, &r.response, streams].join("\t")
+    });
+    equal(&root, "services", methods.collect());
+}
+
+/// Services compare in order too: a method's place is its id.
+fn equal(root: &std::path::Path, table: &str, mut ours: Vec<String>) {
+    let path = format!("protos/abi/{table}.tsv");
+    let text = std::fs::read_to_string(root.join(&path)).unwrap();
+    let mut frozen: Vec<&str> = text.lines().skip(1).collect();
+    if table != "services" {
+        ours.sort_unstable();
+        frozen.sort_unstable();
+    }
+    let missing: Vec<_> = frozen.iter().filter(|row| !ours.iter().any(|o| o == *row)).collect();
+    let added: Vec<_> = ours.iter().filter(|row| !frozen.contains(&row.as_str())).collect();
+    assert!(
+        missing.is_empty() && added.is_empty(),
+        "{path}: rows the schema no longer has: {missing:#?}\nrows that are not frozen: {added:#?}"
+    );
+    assert_eq!(ours, frozen, "{path}: order or duplicates");
+}
