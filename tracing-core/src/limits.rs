@@ -112,6 +112,6 @@ pub const READ_WINDOW_BYTES: usize = 1024 * 1024;
 /// Distinct session names remembered for [`GUARDRAIL_SPACING_NS`]; more refuse the session.
 pub const GUARDRAIL_NAMES_MAX: usize = 4096;
 /// Compiled size of one regular expression of a config, bytes.
-pub const REGEX_BYTES_MAX: usize = 1024 * 1024;
+pub const REGEX_BYTES_MAX: usize = 64 * 1024;
 /// Regular expressions kept compiled in one session.
-pub const REGEXES_PER_SESSION_MAX: usize = 4096;
+pub const REGEXES_PER_SESSION_MAX: usize = 1024;

@@ -1,0 +1,99 @@
+//! The queue of effects, and the few shapes they come in.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use super::output::{LogLevel, Output, Rejected};
+use crate::ids::{CallId, ClientId, FileId};
+use crate::shm::Region;
+
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    queue: VecDeque<Output>,
+}
+
+impl Outbox {
+    pub(super) fn pop(&mut self) -> Option<Output> {
+        self.queue.pop_front()
+    }
+
+    /// Answers a call for good; a caller that wants no reply gets none.
+    pub(super) fn reply(&mut self, client: ClientId, call: Option<CallId>, response: Bytes) {
+        if let Some(call) = call {
+            self.stream(client, call, response, false);
+        }
+    }
+
+    /// Answers a call with success and an empty message.
+    pub(super) fn done(&mut self, client: ClientId, call: Option<CallId>) {
+        self.reply(client, call, Bytes::new());
+    }
+
+    /// One reply of a stream; `has_more` false ends it.
+    pub(super) fn stream(
+        &mut self,
+        client: ClientId,
+        call: CallId,
+        response: Bytes,
+        has_more: bool,
+    ) {
+        let result = Ok(response);
+        self.queue.push_back(Output::Reply { client, call, result, has_more, region: None });
+    }
+
+    /// One command of a producer's stream, with the shared memory it speaks of.
+    pub(super) fn command(
+        &mut self,
+        client: ClientId,
+        call: CallId,
+        response: Bytes,
+        region: Option<Region>,
+    ) {
+        let result = Ok(response);
+        self.queue.push_back(Output::Reply { client, call, result, has_more: true, region });
+    }
+
+    pub(super) fn reject(&mut self, client: ClientId, call: Option<CallId>) {
+        if let Some(call) = call {
+            let result = Err(Rejected);
+            let (has_more, region) = (false, None);
+            self.queue.push_back(Output::Reply { client, call, result, has_more, region });
+        }
+    }
+
+    pub(super) fn create_file(&mut self, token: u64, path: String) {
+        self.queue.push_back(Output::CreateFile { token, path });
+    }
+
+    pub(super) fn write_file(&mut self, file: FileId, data: Bytes, sync: bool, close: bool) {
+        self.queue.push_back(Output::WriteFile { file, data, sync, close });
+    }
+
+    /// Gives back a file that nobody needs.
+    pub(super) fn close_file(&mut self, file: FileId) {
+        self.write_file(file, Bytes::new(), false, true);
+    }
+
+    pub(super) fn error(&mut self, text: impl Into<String>) {
+        self.log(LogLevel::Error, text.into());
+    }
+
+    pub(super) fn info(&mut self, text: impl Into<String>) {
+        self.log(LogLevel::Info, text.into());
+    }
+
+    pub(super) fn debug(&mut self, text: impl Into<String>) {
+        self.log(LogLevel::Debug, text.into());
+    }
+
+    fn log(&mut self, level: LogLevel, text: String) {
+        // Names come from peers: a line end in one must not forge a second line.
+        let text = if text.contains(char::is_control) {
+            text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+        } else {
+            text
+        };
+        self.queue.push_back(Output::Log { level, text });
+    }
+}

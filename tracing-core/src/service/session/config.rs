@@ -1,0 +1,265 @@
+//! Checks of a trace config that need nothing but the config.
+//!
+//! They run in the order upstream has them (`TracingServiceImpl::EnableTracing`), since which of two
+//! errors a user sees first is part of the behaviour. Texts keep upstream's key words. What this service
+//! does not do yet is refused if the trace would be wrong without it, and noted if it would be right.
+
+use protos::TraceConfig;
+use regex_lite::{Regex, RegexBuilder};
+
+use crate::limits;
+
+/// Which producers a data source of the config is meant for.
+#[derive(Debug, Default)]
+pub(in crate::service) struct SourceFilter {
+    names: Vec<String>,
+    regexes: Vec<Regex>,
+    machines: Vec<String>,
+    all_machines: bool,
+}
+
+impl SourceFilter {
+    /// True if a producer of that name is meant: any producer when there is no filter.
+    pub(in crate::service) fn wants_producer(&self, name: &str) -> bool {
+        if self.names.is_empty() && self.regexes.is_empty() {
+            return true;
+        }
+        self.names.iter().any(|n| n == name) || self.regexes.iter().any(|r| r.is_match(name))
+    }
+
+    /// True if a machine is meant: without a filter this one, and others only when asked for.
+    pub(in crate::service) fn wants_machine(&self, machine_id: u32, name: &str) -> bool {
+        if self.machines.is_empty() {
+            return machine_id == 0 || self.all_machines;
+        }
+        self.machines.iter().any(|m| m == name || (machine_id == 0 && m == "host"))
+    }
+}
+
+/// A config that passed, and what of it is not done as asked.
+#[derive(Debug)]
+pub(in crate::service) struct Checked {
+    pub(in crate::service) filters: Vec<SourceFilter>,
+    pub(in crate::service) notes: Vec<String>,
+}
+
+/// Checks 2 to 17 of EnableTracing, and those on features.
+///
+/// # Errors
+/// One line for the user: what is wrong, with the numbers.
+pub(in crate::service) fn check(config: &TraceConfig) -> Result<Checked, String> {
+    check_duration(config)?;
+    check_triggers(config)?;
+    check_guardrails(config)?;
+    check_buffers(config)?;
+    check_targets(config)?;
+    let filters = compile_filters(config)?;
+    check_unbuilt(config)?;
+    Ok(Checked { filters, notes: notes(config) })
+}
+
+fn guarded(config: &TraceConfig) -> bool {
+    config.enable_extra_guardrails.unwrap_or(false)
+}
+
+fn duration_max(config: &TraceConfig) -> u64 {
+    if guarded(config) { limits::GUARDRAIL_DURATION_MS_MAX } else { limits::DURATION_MS_MAX }
+}
+
+fn check_duration(config: &TraceConfig) -> Result<(), String> {
+    let duration = u64::from(config.duration_ms.unwrap_or(0));
+    let max = duration_max(config);
+    if duration > max {
+        return Err(format!("trace too long: duration_ms is {duration}, at most {max} is allowed"));
+    }
+    Ok(())
+}
+
+fn check_triggers(config: &TraceConfig) -> Result<(), String> {
+    let trigger = config.trigger_config.clone().unwrap_or_default();
+    let mode = trigger.trigger_mode.map_or(0, |m| m.0);
+    let clone_if_available = trigger.use_clone_snapshot_if_available.unwrap_or(false);
+    let timeout = u64::from(trigger.trigger_timeout_ms.unwrap_or(0));
+    let max = duration_max(config);
+    let has_mode = mode != 0 || clone_if_available;
+    if has_mode && (timeout == 0 || timeout > max) {
+        return Err(format!(
+            "traces with triggers need a positive trigger_timeout_ms of at most {max}, not {timeout}"
+        ));
+    }
+    // 3 is reserved: upstream lets it pass and then records for ever.
+    if !matches!(mode, 0 | 1 | 2 | 4) {
+        return Err(format!("invalid trigger mode {mode}"));
+    }
+    if clone_if_available && mode != 2 {
+        return Err("trigger_mode must be STOP_TRACING with use_clone_snapshot_if_available".into());
+    }
+    if has_mode && config.duration_ms.unwrap_or(0) != 0 {
+        return Err("duration_ms is not allowed with triggers: they have trigger_timeout_ms".into());
+    }
+    let filename = config.bugreport_filename.as_deref().unwrap_or_default();
+    if let Some(bad) =
+        filename.chars().find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.'))
+    {
+        return Err(format!("bugreport_filename contains the invalid char {bad:?}"));
+    }
+    if matches!(mode, 2 | 4) && config.write_into_file.unwrap_or(false) {
+        return Err("write_into_file with STOP_TRACING or CLONE_SNAPSHOT is unsupported".into());
+    }
+    let mut names: Vec<&str> =
+        trigger.triggers.iter().map(|t| t.name.as_deref().unwrap_or_default()).collect();
+    names.sort_unstable();
+    if let Some(pair) = names.windows(2).find(|w| w[0] == w[1]) {
+        return Err(format!("duplicate trigger name {:?}", pair[0]));
+    }
+    Ok(())
+}
+
+fn check_guardrails(config: &TraceConfig) -> Result<(), String> {
+    if !guarded(config) {
+        return Ok(());
+    }
+    if config.deferred_start.unwrap_or(false) {
+        return Err("deferred_start is not supported in unsupervised traces".into());
+    }
+    let mut sum_kb = 0u64;
+    for buffer in &config.buffers {
+        let kb = buffer.size_kb.unwrap_or(0);
+        if !kb.is_multiple_of(4) {
+            return Err(format!("buffer sizes must be a multiple of 4 KB, {kb} is not"));
+        }
+        sum_kb += u64::from(kb);
+    }
+    let asked = config.guardrail_overrides.as_ref().and_then(|g| g.max_tracing_buffer_size_kb);
+    let max_kb = limits::GUARDRAIL_BUFFERS_KB_MAX.max(asked.unwrap_or(0).into());
+    if sum_kb > max_kb {
+        return Err(format!("buffers too large: {sum_kb} KB in all, at most {max_kb} are allowed"));
+    }
+    Ok(())
+}
+
+fn check_buffers(config: &TraceConfig) -> Result<(), String> {
+    let count = config.buffers.len();
+    let max = limits::BUFFERS_PER_SESSION_MAX;
+    if count > max {
+        return Err(format!("too many buffers: {count}, at most {max} are allowed"));
+    }
+    let mut names: Vec<&str> = buffer_names(config).filter(|n| !n.is_empty()).collect();
+    names.sort_unstable();
+    if let Some(pair) = names.windows(2).find(|w| w[0] == w[1]) {
+        return Err(format!("Duplicate buffer name: {:?}", pair[0]));
+    }
+    Ok(())
+}
+
+fn buffer_names(config: &TraceConfig) -> impl Iterator<Item = &str> {
+    config.buffers.iter().map(|b| b.name.as_deref().unwrap_or_default())
+}
+
+/// The buffer that a data source of the config writes to: by name, else by index.
+///
+/// # Errors
+/// Says which of the three ways to be wrong it is.
+pub(in crate::service) fn target_buffer(
+    config: &TraceConfig,
+    source: &protos::DataSourceConfig,
+) -> Result<usize, String> {
+    let index = source.target_buffer.unwrap_or(0) as usize;
+    let target = source.target_buffer_name.as_deref().unwrap_or_default();
+    let source_name = source.name.as_deref().unwrap_or_default();
+    let mut resolved = index;
+    if !target.is_empty() {
+        resolved = buffer_names(config).position(|n| n == target).ok_or_else(|| {
+            format!(
+                "data source {source_name:?}: target_buffer_name {target:?} does not match any buffer"
+            )
+        })?;
+        if index > 0 && index != resolved {
+            return Err(format!(
+                "data source {source_name:?}: target_buffer {index} and target_buffer_name \
+                 {target:?} (buffer {resolved}) don't match"
+            ));
+        }
+    }
+    if resolved >= config.buffers.len() {
+        return Err(format!(
+            "data source {source_name:?}: target_buffer {resolved} is out of bounds, there are {} \
+             buffers",
+            config.buffers.len()
+        ));
+    }
+    Ok(resolved)
+}
+
+fn check_targets(config: &TraceConfig) -> Result<(), String> {
+    for source in &config.data_sources {
+        let source = source.config.clone().unwrap_or_default();
+        target_buffer(config, &source)?;
+    }
+    Ok(())
+}
+
+/// Compiles the filters of all data sources. An invalid expression is an error of ours: upstream aborts.
+fn compile_filters(config: &TraceConfig) -> Result<Vec<SourceFilter>, String> {
+    let all_machines = config.trace_all_machines.unwrap_or(false);
+    let mut left = limits::REGEXES_PER_SESSION_MAX;
+    let mut filters = Vec::with_capacity(config.data_sources.len());
+    for source in &config.data_sources {
+        let mut regexes = Vec::new();
+        for text in &source.producer_name_regex_filter {
+            left = left.checked_sub(1).ok_or_else(|| {
+                let max = limits::REGEXES_PER_SESSION_MAX;
+                format!("too many regular expressions, at most {max} are allowed")
+            })?;
+            regexes.push(compile(text)?);
+        }
+        filters.push(SourceFilter {
+            names: source.producer_name_filter.clone(),
+            regexes,
+            machines: source.machine_name_filter.clone(),
+            all_machines,
+        });
+    }
+    Ok(filters)
+}
+
+/// The whole name must match, as with `std::regex_match`.
+fn compile(text: &str) -> Result<Regex, String> {
+    RegexBuilder::new(&format!("^(?:{text})$"))
+        .size_limit(limits::REGEX_BYTES_MAX)
+        .build()
+        .map_err(|e| format!("producer_name_regex_filter {text:?} is invalid: {e}"))
+}
+
+/// Features without which the trace would be another one than asked for.
+fn check_unbuilt(config: &TraceConfig) -> Result<(), String> {
+    let trigger = config.trigger_config.as_ref();
+    if trigger.is_some_and(|t| {
+        t.trigger_mode.is_some_and(|m| m.0 != 0)
+            || t.use_clone_snapshot_if_available.unwrap_or(false)
+            || !t.triggers.is_empty()
+    }) {
+        return Err("trigger_config is not supported by this version of the service".into());
+    }
+    // A filter protects privacy: better no trace than an unfiltered one.
+    if config.trace_filter.is_some() {
+        return Err("trace_filter is not supported by this version of the service".into());
+    }
+    Ok(())
+}
+
+fn notes(config: &TraceConfig) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (index, buffer) in config.buffers.iter().enumerate() {
+        if buffer.experimental_mode.is_some_and(|m| m.0 != 0) {
+            notes.push(format!("buffer {index}: experimental_mode is not built, a V1 buffer is used"));
+        }
+    }
+    if config.compression.is_some() || config.compression_type.is_some_and(|c| c.0 != 0) {
+        notes.push("compression is not built: the trace will be written uncompressed".into());
+    }
+    if config.priority_boost.is_some() {
+        notes.push("priority_boost is not built and ignored".into());
+    }
+    notes
+}

@@ -1,0 +1,18 @@
+//! The life of a session.
+//!
+//! ```text
+//!   EnableTracing ──> CONFIGURED ──> STARTED ──> STOPPING ──> DISABLED ──> gone
+//!                         │             │ no acks wanted          ^
+//!                         └─────────────┴─────────────────────────┘
+//! ```
+//!
+//! `config` checks what is asked, `start` makes and starts, `flush` collects what producers still hold,
+//! `read` gives packets to a sink, `file` is such a sink with a schedule, `stop` ends.
+
+pub(super) mod config;
+pub(super) mod file;
+pub(super) mod flush;
+pub(super) mod read;
+pub(super) mod start;
+pub(super) mod state;
+pub(super) mod stop;

@@ -1,0 +1,296 @@
+//! What a session is made of, and how its state may change.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use protos::TraceConfig;
+
+use super::config::SourceFilter;
+use super::file::SessionFile;
+use super::flush::{FlushStrategy, PendingFlush};
+use super::read::SequenceIds;
+use crate::ids::{BufferId, ClientId, FlushId, InstanceId, ProducerId, SessionId};
+use crate::limits;
+use crate::service::core::Service;
+use crate::time::Now;
+
+/// Where a session is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::service) enum State {
+    /// Not yet set up, or over.
+    Disabled,
+    /// Set up, waits for its start.
+    Configured,
+    /// Records.
+    Started,
+    /// Waits until data sources say that they stopped.
+    Stopping,
+}
+
+impl State {
+    /// As `TracingServiceState` spells it.
+    pub(in crate::service) fn name(self) -> &'static str {
+        match self {
+            Self::Disabled => "DISABLED",
+            Self::Configured => "CONFIGURED",
+            Self::Started => "STARTED",
+            Self::Stopping => "STOP_WAIT",
+        }
+    }
+
+    /// As `ConcurrentSessionEvent.State` numbers it.
+    pub(in crate::service) fn number(self) -> i32 {
+        match self {
+            Self::Disabled => 1,
+            Self::Configured => 2,
+            Self::Started => 3,
+            Self::Stopping => 4,
+        }
+    }
+
+    fn may_become(self, next: Self) -> bool {
+        use State::{Configured, Disabled, Started, Stopping};
+        matches!(
+            (self, next),
+            (Disabled, Configured)
+                | (Configured, Started | Disabled)
+                | (Started, Stopping | Disabled)
+                | (Stopping, Disabled)
+        )
+    }
+}
+
+/// Where a data source instance is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::service) enum InstanceState {
+    Configured,
+    Starting,
+    Started,
+    Stopping,
+    Stopped,
+}
+
+/// One data source of one producer, set up for one session.
+#[derive(Debug)]
+pub(in crate::service) struct Instance {
+    pub(in crate::service) id: InstanceId,
+    pub(in crate::service) producer: ProducerId,
+    pub(in crate::service) producer_name: String,
+    pub(in crate::service) source: String,
+    pub(in crate::service) state: InstanceState,
+    pub(in crate::service) notifies_start: bool,
+    pub(in crate::service) notifies_stop: bool,
+    pub(in crate::service) clears_state: bool,
+    pub(in crate::service) no_flush: bool,
+    /// The `DataSourceConfig` as it was sent with the set-up, for the start.
+    pub(in crate::service) config: Bytes,
+}
+
+/// What happened in the life of a session, as the trace tells it (`TracingServiceEvent`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::service) enum Lifecycle {
+    TracingStarted,
+    AllSourcesStarted,
+    FlushStarted,
+    AllSourcesFlushed,
+    ReadCompleted,
+    TracingDisabled,
+}
+
+/// A list of data sources that were too slow for something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::service) struct SlowSources {
+    pub(in crate::service) at_ns: u64,
+    /// (producer, data source)
+    pub(in crate::service) sources: Vec<(String, String)>,
+}
+
+/// Another session changed its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::service) struct ConcurrentEvent {
+    pub(in crate::service) at_ns: u64,
+    pub(in crate::service) state: State,
+    pub(in crate::service) name: String,
+    pub(in crate::service) id: SessionId,
+    pub(in crate::service) uid: u32,
+    pub(in crate::service) instance_count: u32,
+}
+
+/// How the flush before the end went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::service) enum FinalFlush {
+    Unspecified,
+    Succeeded,
+    Failed,
+}
+
+/// Numbers for `TraceStats` that only this session knows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::service) struct SessionCounters {
+    pub(in crate::service) invalid_packets: u64,
+    pub(in crate::service) flushes_requested: u64,
+    pub(in crate::service) flushes_succeeded: u64,
+    pub(in crate::service) flushes_failed: u64,
+}
+
+/// What the next reading pass has to say beside the packets.
+#[derive(Debug, Default)]
+pub(in crate::service) struct Pending {
+    /// The config, the uuid and the system were written: once per session, whoever reads first.
+    pub(in crate::service) initial_done: bool,
+    pub(in crate::service) first_snapshot: Option<Now>,
+    pub(in crate::service) snapshots: VecDeque<Now>,
+    pub(in crate::service) sync_marker: bool,
+    pub(in crate::service) stats: bool,
+    /// (kind, boot time)
+    pub(in crate::service) lifecycle: Vec<(Lifecycle, u64)>,
+    pub(in crate::service) slow_start: Option<SlowSources>,
+    pub(in crate::service) flush_slow: Option<SlowSources>,
+    pub(in crate::service) concurrent: VecDeque<ConcurrentEvent>,
+}
+
+impl Pending {
+    /// Keeps an event until it is read; of one kind only so many, the oldest goes first.
+    pub(in crate::service) fn lifecycle(&mut self, kind: Lifecycle, at_ns: u64) {
+        let max = match kind {
+            Lifecycle::FlushStarted | Lifecycle::AllSourcesFlushed => limits::LIFECYCLE_EVENTS_MAX,
+            _ => 1,
+        };
+        if self.lifecycle.iter().filter(|(k, _)| *k == kind).count() >= max
+            && let Some(oldest) = self.lifecycle.iter().position(|(k, _)| *k == kind)
+        {
+            self.lifecycle.remove(oldest);
+        }
+        self.lifecycle.push((kind, at_ns));
+    }
+}
+
+/// One session.
+#[derive(Debug)]
+pub(in crate::service) struct Session {
+    pub(in crate::service) id: SessionId,
+    pub(in crate::service) uid: u32,
+    /// The connection it belongs to; none once that is gone and only the file is still written.
+    pub(in crate::service) consumer: Option<ClientId>,
+    pub(in crate::service) config: TraceConfig,
+    /// (least, most significant half)
+    pub(in crate::service) uuid: (i64, i64),
+    pub(in crate::service) state: State,
+    pub(in crate::service) state_since_ns: u64,
+    pub(in crate::service) buffers: Vec<BufferId>,
+    /// One for each data source of the config.
+    pub(in crate::service) filters: Vec<SourceFilter>,
+    /// By producer, then in the order of set-up: the order of starts, stops and flushes.
+    pub(in crate::service) instances: BTreeMap<(ProducerId, InstanceId), Instance>,
+    pub(in crate::service) flushes: BTreeMap<FlushId, PendingFlush>,
+    pub(in crate::service) strategy: FlushStrategy,
+    pub(in crate::service) pending: Pending,
+    pub(in crate::service) all_started_said: bool,
+    pub(in crate::service) start_realtime_ns: Option<u64>,
+    pub(in crate::service) sequences: SequenceIds,
+    pub(in crate::service) counters: SessionCounters,
+    pub(in crate::service) final_flush: FinalFlush,
+    pub(in crate::service) file: Option<SessionFile>,
+    /// The consumer is to hear of the end once the file is closed: the error, empty if none.
+    pub(in crate::service) end_note: Option<String>,
+    /// Freed, but its file is not closed yet. Nobody sees it any more.
+    pub(in crate::service) freed: bool,
+}
+
+impl Session {
+    pub(in crate::service) fn new(
+        id: SessionId,
+        uid: u32,
+        consumer: ClientId,
+        config: TraceConfig,
+        uuid: (i64, i64),
+        filters: Vec<SourceFilter>,
+    ) -> Self {
+        Self {
+            id,
+            uid,
+            consumer: Some(consumer),
+            config,
+            uuid,
+            state: State::Disabled,
+            state_since_ns: 0,
+            buffers: Vec::new(),
+            filters,
+            instances: BTreeMap::new(),
+            flushes: BTreeMap::new(),
+            strategy: FlushStrategy::None,
+            pending: Pending::default(),
+            all_started_said: false,
+            start_realtime_ns: None,
+            sequences: SequenceIds::default(),
+            counters: SessionCounters::default(),
+            final_flush: FinalFlush::Unspecified,
+            file: None,
+            end_note: None,
+            freed: false,
+        }
+    }
+
+    pub(in crate::service) fn name(&self) -> &str {
+        self.config.unique_session_name.as_deref().unwrap_or_default()
+    }
+
+    /// The switches for what the service itself writes; absent means all defaults.
+    pub(in crate::service) fn builtin(&self) -> protos::TraceConfigBuiltinDataSource {
+        self.config.builtin_data_sources.clone().unwrap_or_default()
+    }
+
+    pub(in crate::service) fn snapshots_clocks(&self) -> bool {
+        let builtin = self.config.builtin_data_sources.as_ref();
+        !builtin.and_then(|b| b.disable_clock_snapshotting).unwrap_or(false)
+    }
+
+    /// An event for other sessions' traces about this one, as it is now.
+    pub(in crate::service) fn as_concurrent_event(&self) -> ConcurrentEvent {
+        ConcurrentEvent {
+            at_ns: self.state_since_ns,
+            state: self.state,
+            name: self.name().to_owned(),
+            id: self.id,
+            uid: self.uid,
+            instance_count: self.instances.len() as u32,
+        }
+    }
+}
+
+impl Service {
+    /// The only way to change a session's state. Other sessions that asked for it hear of it.
+    ///
+    /// # Panics
+    /// On a transition that the table has not: our own fault, whatever peers did.
+    pub(in crate::service) fn set_state(&mut self, id: SessionId, state: State) {
+        let at_ns = self.now.boot_ns;
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        if session.state == state {
+            return;
+        }
+        assert!(session.state.may_become(state), "{:?} cannot become {state:?}", session.state);
+        session.state = state;
+        session.state_since_ns = at_ns;
+        let event = session.as_concurrent_event();
+        for other in self.sessions.values_mut() {
+            if other.id != id && other.state != State::Disabled && other.wants_concurrent_events() {
+                push_concurrent(&mut other.pending, event.clone());
+            }
+        }
+    }
+}
+
+impl Session {
+    pub(in crate::service) fn wants_concurrent_events(&self) -> bool {
+        let builtin = self.config.builtin_data_sources.as_ref();
+        builtin.and_then(|b| b.enable_concurrent_session_events).unwrap_or(false)
+    }
+}
+
+/// The newest is dropped when nobody reads: the beginning of a story tells more than its end.
+pub(in crate::service) fn push_concurrent(pending: &mut Pending, event: ConcurrentEvent) {
+    if pending.concurrent.len() < limits::CONCURRENT_EVENTS_MAX {
+        pending.concurrent.push_back(event);
+    }
+}
