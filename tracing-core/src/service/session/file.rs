@@ -1,0 +1,193 @@
+//! Writing a trace into a file while it is recorded.
+//!
+//! ```text
+//!   timer ─> [flush] ─> pass ─> WriteFile ─> FileWritten ─> more? pass … : sleep until the next period
+//!                                                  └─ the last one of the session closes the file
+//! ```
+//!
+//! One write is on its way at a time, so memory is bounded by one pass whatever the disk does. Between
+//! writes the file is a valid trace. An error of the disk poisons the file: nothing more is written, and
+//! the session ends with that error for its consumer.
+
+use bytes::Bytes;
+use protos::TraceConfig;
+
+use super::read::{PacketSink, Room};
+use super::state::State;
+use crate::ids::{FileId, SessionId};
+use crate::limits;
+use crate::service::core::Service;
+use crate::service::timers::TimerKind;
+use crate::service::FileError;
+
+/// The period of writes that a config asks for, ms.
+pub(in crate::service) fn period_ms(config: &TraceConfig) -> u64 {
+    match config.file_write_period_ms.unwrap_or(0) {
+        0 => limits::FILE_PERIOD_MS,
+        ms => u64::from(ms).max(limits::FILE_PERIOD_MS_MIN),
+    }
+}
+
+/// The file of a session.
+#[derive(Debug)]
+pub(in crate::service) struct SessionFile {
+    pub(in crate::service) id: FileId,
+    pub(in crate::service) period_ms: u64,
+    /// Largest size, bytes; zero for any.
+    bytes_max: u64,
+    bytes_written: u64,
+    sync: bool,
+    /// A `WriteFile` was sent and not answered yet, of so many bytes.
+    on_the_way: Option<u64>,
+    /// Passes go on until the buffers are empty.
+    draining: bool,
+    /// After the current drain the file is complete.
+    finishing: bool,
+    /// The close was sent.
+    closing: bool,
+}
+
+impl SessionFile {
+    pub(in crate::service) fn new(id: FileId, config: &TraceConfig) -> Self {
+        Self {
+            id,
+            period_ms: period_ms(config),
+            bytes_max: config.max_file_size_bytes.unwrap_or(0),
+            bytes_written: 0,
+            sync: config.fflush_post_write.is_some_and(|m| m.0 == 2),
+            on_the_way: None,
+            draining: false,
+            finishing: false,
+            closing: false,
+        }
+    }
+}
+
+/// Packets as fields of a `Trace`, up to the size the file may have.
+struct FileSink {
+    bytes: Vec<u8>,
+    /// What still fits, exclusive: a file never reaches its limit. None for any.
+    room: Option<u64>,
+    full: bool,
+}
+
+impl PacketSink for FileSink {
+    fn put(&mut self, slices: &[&[u8]], trailer: &[u8]) -> Room {
+        let len = slices.iter().map(|s| s.len()).sum::<usize>() + trailer.len();
+        let mut preamble = [0u8; 11];
+        preamble[0] = 0x0a;
+        let preamble_len = 1 + super::read::put_varint(&mut preamble[1..], len as u64);
+        let total = (self.bytes.len() + preamble_len + len) as u64;
+        if self.room.is_some_and(|room| total >= room) {
+            self.full = true;
+            return Room::Full;
+        }
+        self.bytes.extend_from_slice(&preamble[..preamble_len]);
+        for slice in slices {
+            self.bytes.extend_from_slice(slice);
+        }
+        self.bytes.extend_from_slice(trailer);
+        Room::More
+    }
+}
+
+impl Service {
+    /// The timer of the file.
+    pub(in crate::service) fn file_write_due(&mut self, id: SessionId) {
+        use super::flush::{FlushFlags, FlushStrategy, FlushThen};
+        let Some(session) = self.sessions.get(&id) else { return };
+        if session.file.is_none() || session.state == State::Disabled {
+            return;
+        }
+        if session.strategy == FlushStrategy::OnWrite && session.state == State::Started {
+            self.flush(id, 0, FlushFlags::PERIODIC, FlushThen::WriteFile);
+        } else {
+            self.write_file(id);
+        }
+    }
+
+    /// Writes what the buffers hold; joins a write that is still going on.
+    pub(in crate::service) fn write_file(&mut self, id: SessionId) {
+        let Some(file) = self.sessions.get_mut(&id).and_then(|s| s.file.as_mut()) else { return };
+        file.draining = true;
+        if file.on_the_way.is_none() && !file.closing {
+            self.file_pass(id);
+        }
+    }
+
+    /// Writes all that is left, with the final statistics, and closes the file.
+    pub(in crate::service) fn finish_file(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(file) = session.file.as_mut() else { return };
+        file.finishing = true;
+        session.pending.stats = true;
+        self.write_file(id);
+    }
+
+    fn file_pass(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(file) = session.file.as_mut() else { return };
+        let room = (file.bytes_max > 0).then(|| file.bytes_max.saturating_sub(file.bytes_written));
+        let mut sink = FileSink { bytes: Vec::new(), room, full: false };
+        let has_more = self.read_pass(id, limits::FILE_PASS_BYTES, &mut sink);
+        let now = self.now;
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let started = session.state == State::Started;
+        let Some(file) = session.file.as_mut() else { return };
+        let over = sink.full || !has_more;
+        file.draining = !over;
+        file.closing = sink.full || (over && file.finishing);
+        if over && !file.closing {
+            self.timers.set_aligned(&now, file.period_ms, TimerKind::FileWrite, id.0);
+        }
+        let sync = file.closing || (over && file.sync);
+        if !sink.bytes.is_empty() || sync {
+            file.on_the_way = Some(sink.bytes.len() as u64);
+            self.out.write_file(file.id, Bytes::from(sink.bytes), sync, file.closing);
+        }
+        if sink.full && started {
+            self.disable_tracing(id, false, "");
+        }
+    }
+
+    /// The shell's answer to a `WriteFile`.
+    pub(in crate::service) fn file_written(&mut self, file: FileId, result: Result<(), FileError>) {
+        let of_file = |s: &&mut super::state::Session| {
+            s.file.as_ref().is_some_and(|f| f.id == file && f.on_the_way.is_some())
+        };
+        let Some(session) = self.sessions.values_mut().find(of_file) else { return };
+        let id = session.id;
+        let Some(state) = session.file.as_mut() else { return };
+        state.bytes_written += state.on_the_way.take().unwrap_or(0);
+        let closed = state.closing;
+        let draining = state.draining;
+        match result {
+            Ok(()) if closed => self.file_closed(id),
+            Ok(()) if draining => self.file_pass(id),
+            Ok(()) => {}
+            Err(error) => {
+                let path = session.config.output_path.as_deref().unwrap_or("the trace file");
+                let text = format!("writing {path} failed: {}", error.text);
+                self.out.error(format!("session {}: {text}", id.0));
+                // In case the end was about to be said without an error.
+                session.end_note = Some(text.clone());
+                session.file = None;
+                if session.state == State::Disabled {
+                    self.file_closed(id);
+                } else {
+                    self.disable_tracing(id, true, &text);
+                }
+            }
+        }
+    }
+
+    fn file_closed(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        session.file = None;
+        if session.freed {
+            self.erase_session(id);
+        } else {
+            self.say_end_if_due(id);
+        }
+    }
+}
