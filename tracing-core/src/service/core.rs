@@ -1,47 +1,153 @@
 //! The service itself: its state and the one `match` all events pass.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::consumers::Consumer;
+use super::data_sources::Sources;
+use super::outbox::Outbox;
+use super::producers::{Producer, ProducerConnection};
+use super::session::state::Session;
 use super::timers::Timers;
 use super::{Input, Output, ServiceConfig};
+use crate::buffer::{Patch, TraceBuffer};
+use crate::ids::{BufferId, ClientId, ProducerId, SessionId};
 use crate::time::{BootTime, Now};
 
 /// The tracing service. See the [module](super) for how to drive it.
 #[derive(Debug)]
 pub struct Service {
     pub(super) config: ServiceConfig,
-    pub(super) now: Option<Now>,
+    /// The instant of the event that is being handled.
+    pub(super) now: Now,
+    pub(super) out: Outbox,
     pub(super) timers: Timers,
-    pub(super) outputs: VecDeque<Output>,
+
+    pub(super) producer_clients: BTreeMap<ClientId, ProducerConnection>,
+    pub(super) producers: BTreeMap<ProducerId, Producer>,
+    pub(super) sources: Sources,
+    pub(super) consumers: BTreeMap<ClientId, Consumer>,
+    /// Consumers that are to be told something when the turn is over.
+    pub(super) observed: BTreeSet<ClientId>,
+    pub(super) sessions: BTreeMap<SessionId, Session>,
+    pub(super) buffers: BTreeMap<BufferId, TraceBuffer>,
+    /// Sessions that wait for a file to be created, by token.
+    pub(super) files_wanted: BTreeMap<u64, SessionId>,
+    /// When sessions under extra guardrails began, by name.
+    pub(super) session_starts: BTreeMap<String, u64>,
+    /// Only producers of our own user may connect.
+    pub(super) lockdown: bool,
+    /// Machine of a producer in this process, for packets of ours.
+    pub(super) local_machine_id: u32,
+
+    pub(super) last_producer_id: u16,
+    pub(super) last_buffer_id: u16,
+    pub(super) last_session_id: u64,
+    pub(super) last_instance_id: u64,
+    pub(super) last_flush_id: u64,
+    pub(super) last_token: u64,
+    pub(super) chunks_discarded: u64,
+    pub(super) patches_discarded: u64,
+
+    /// Kept between commits, so that none allocates.
+    pub(super) scratch: Vec<u8>,
+    pub(super) patches: Vec<Patch>,
+    random: u64,
 }
 
 impl Service {
     /// A service without producers, consumers or sessions.
     #[must_use]
     pub fn new(config: ServiceConfig) -> Self {
-        Self { config, now: None, timers: Timers::default(), outputs: VecDeque::new() }
+        Self {
+            random: config.seed,
+            config,
+            now: Now::default(),
+            out: Outbox::default(),
+            timers: Timers::default(),
+            producer_clients: BTreeMap::new(),
+            producers: BTreeMap::new(),
+            sources: Sources::default(),
+            consumers: BTreeMap::new(),
+            observed: BTreeSet::new(),
+            sessions: BTreeMap::new(),
+            buffers: BTreeMap::new(),
+            files_wanted: BTreeMap::new(),
+            session_starts: BTreeMap::new(),
+            lockdown: false,
+            local_machine_id: 0,
+            last_producer_id: 0,
+            last_buffer_id: 0,
+            last_session_id: 0,
+            last_instance_id: 0,
+            last_flush_id: 0,
+            last_token: 0,
+            chunks_discarded: 0,
+            patches_discarded: 0,
+            scratch: Vec::new(),
+            patches: Vec::new(),
+        }
     }
 
     /// Takes one event. Drain [`poll_output`](Self::poll_output) afterwards.
     pub fn handle(&mut self, now: &Now, input: Input) {
-        self.now = Some(*now);
-        let _ = input;
+        self.now = *now;
+        match input {
+            Input::ProducerConnected { client, peer, in_process } => {
+                self.producer_connected(client, peer, in_process);
+            }
+            Input::ProducerRequest { client, call, request, region } => {
+                self.producer_request(client, call, request, region);
+            }
+            Input::ProducerDisconnected { client } => self.producer_disconnected(client),
+            Input::ConsumerConnected { client, peer } => self.consumer_connected(client, peer),
+            Input::ConsumerRequest { client, call, request, file } => {
+                self.consumer_request(client, call, request, file);
+            }
+            Input::ConsumerDisconnected { client } => self.consumer_disconnected(client),
+            Input::FileCreated { token, result } => self.file_created(token, result),
+            Input::FileWritten { file, result } => self.file_written(file, result),
+            Input::ConsumerDrained { client } => self.consumer_drained(client),
+        }
+        self.send_observed();
     }
 
     /// Does all that is due at `now`. Drain [`poll_output`](Self::poll_output) afterwards.
     pub fn handle_timeout(&mut self, now: &Now) {
-        self.now = Some(*now);
-        while let Some(_due) = self.timers.pop_due(now) {}
+        self.now = *now;
+        while let Some((kind, id)) = self.timers.pop_due(now) {
+            self.timer_due(kind, id);
+        }
+        self.send_observed();
     }
 
     /// The next effect to carry out.
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
+        self.out.pop()
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) at the latest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<BootTime> {
-        self.timers.next(self.now.as_ref()?)
+        self.timers.next(&self.now)
+    }
+
+    /// True once all sessions ended and their files are closed: a daemon that is told to stop waits for this
+    /// after it closed its consumers.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.sessions.is_empty()
+    }
+
+    /// Numbers that nobody else guesses as long as the seed is secret (SplitMix64).
+    pub(super) fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(super) fn files_wanted_by(&self, id: SessionId) -> bool {
+        self.files_wanted.values().any(|wanted| *wanted == id)
     }
 }

@@ -47,11 +47,22 @@
 //! Trust: a producer is hostile, a consumer is trusted with data but not with our life. Nothing that
 //! comes from either may panic, hang or grow the service; [`crate::limits`] has every bound.
 
+mod commit;
 mod config;
+mod consumers;
 mod core;
+mod data_sources;
 mod input;
+mod observe;
+mod outbox;
 mod output;
+mod packets;
 mod port;
+mod producers;
+mod query;
+mod session;
+mod snapshot;
+mod stats;
 mod timers;
 
 pub use self::config::{HostInfo, RegionFactory, ServiceConfig};

@@ -1,9 +1,4 @@
 //! The requests of the two ports, as the generated method tables decode them.
 
-/// A request of a producer. Placeholder until `protos::producer_port::Request` is generated.
-#[derive(Debug, Clone)]
-pub enum ProducerRequest {}
-
-/// A request of a consumer. Placeholder until `protos::consumer_port::Request` is generated.
-#[derive(Debug, Clone)]
-pub enum ConsumerRequest {}
+pub use protos::consumer_port::Request as ConsumerRequest;
+pub use protos::producer_port::Request as ProducerRequest;

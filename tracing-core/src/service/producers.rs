@@ -8,7 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
-use protos::{InitializeConnectionRequest, InitializeConnectionResponse};
+use protos::{
+    InitializeConnectionRequest, InitializeConnectionRequestProducerSMBScrapingMode as Scraping,
+    InitializeConnectionResponse,
+};
 use protozero::Message as _;
 
 use super::core::Service;
@@ -17,7 +20,7 @@ use super::port::ProducerRequest as Request;
 use super::Peer;
 use crate::ids::{BufferId, CallId, ClientId, InstanceId, ProducerId, WriterId};
 use crate::limits;
-use crate::shm::Region;
+use crate::shm::{PageSize, Region, Smb};
 
 /// A connection to the producer socket.
 #[derive(Debug)]
@@ -25,13 +28,6 @@ pub(super) struct ProducerConnection {
     peer: Peer,
     in_process: bool,
     id: Option<ProducerId>,
-}
-
-/// The one shared memory of a producer.
-#[derive(Debug, Clone)]
-pub(super) struct Smb {
-    pub(super) region: Region,
-    pub(super) page_bytes: usize,
 }
 
 /// A producer whose `InitializeConnection` was accepted.
@@ -52,6 +48,8 @@ pub(super) struct Producer {
     /// Registered data sources and the bytes of their descriptors.
     pub(super) sources: usize,
     pub(super) source_bytes: usize,
+    /// Chunks that its writers still hold may be copied out.
+    pub(super) scraping: bool,
     stream: Option<CallId>,
     unsent: VecDeque<(Bytes, Option<Region>)>,
     log_lines: u32,
@@ -91,6 +89,11 @@ pub(super) fn smb_sizes(smb_bytes: u64, page_bytes: u64) -> (usize, usize) {
     } else {
         (limits::SMB_BYTES_DEFAULT, limits::SMB_PAGE_BYTES_DEFAULT)
     }
+}
+
+/// Sizes that passed [`smb_sizes`] always fit together.
+pub(super) fn make_smb(region: Region, page_bytes: usize) -> Option<Smb> {
+    Smb::new(region, PageSize::new(page_bytes).ok()?).ok()
 }
 
 impl Service {
@@ -174,6 +177,7 @@ impl Service {
         if let Some(producer) = self.producers.get_mut(&id) {
             producer.stream = None;
         }
+        self.scrape_leaving(id);
         self.unregister_all_data_sources(id);
         self.producers.remove(&id);
         self.flush_producer_gone(id);
@@ -216,18 +220,21 @@ impl Service {
             writers: BTreeMap::new(),
             sources: 0,
             source_bytes: 0,
+            // Off unless asked for, as in upstream's daemon.
+            scraping: request.smb_scraping_mode == Some(Scraping::SMB_SCRAPING_ENABLED),
             stream: None,
             unsent: VecDeque::new(),
             log_lines: 0,
         };
         // Its own memory is adopted only if we would have made it just so: page zero never passes.
         if let Some(region) = region {
-            let (smb, page) = smb_sizes(region.len() as u64, page_hint.into());
-            if smb == region.len() && page == page_hint as usize {
-                producer.smb = Some(Smb { region, page_bytes: page });
+            let len = region.len();
+            let (smb, page) = smb_sizes(len as u64, page_hint.into());
+            let legal = smb == len && page == page_hint as usize;
+            producer.smb = legal.then(|| make_smb(region, page)).flatten();
+            if producer.smb.is_some() {
                 producer.command(&mut self.out, super::data_sources::setup_tracing(0), None);
             } else {
-                let len = region.len();
                 producer.complain(
                     &mut self.out,
                     format_args!("shared memory of {len} bytes with pages of {page_hint} refused"),
@@ -274,6 +281,11 @@ impl Service {
 }
 
 impl Producer {
+    /// Zero for this machine.
+    pub(super) fn machine_id(&self) -> u32 {
+        self.peer.machine_id
+    }
+
     /// True when chunks come inside commits, as no memory can be shared with another machine.
     pub(super) fn emulated(&self) -> bool {
         self.peer.machine_id != 0 && !self.in_process

@@ -201,6 +201,7 @@ impl Service {
             }
         }
         session.pending.lifecycle(Lifecycle::AllSourcesFlushed, now.boot_ns);
+        self.scrape_all(id);
         self.snapshot_clocks(id);
         self.after_flush(id, pending.then, success);
     }

@@ -158,6 +158,7 @@ impl Service {
             self.instance_changed(id, key);
         }
         self.set_state(id, State::Disabled);
+        self.scrape_all(id);
         for kind in [
             TimerKind::StopTimeout,
             TimerKind::Duration,

@@ -1,0 +1,172 @@
+//! Who is connected on the consumer side, and what becomes of each of their requests.
+//!
+//! A consumer has at most one session; all it asks is about that one. It hears of the end of the session by
+//! the reply to its `EnableTracing`, which is therefore kept until then.
+
+use bytes::Bytes;
+use protos::{
+    EnableTracingResponse, EnableTracingResponseState, GetTraceStatsResponse,
+    SaveTraceForBugreportResponse,
+};
+use protozero::Message as _;
+
+use super::Peer;
+use super::core::Service;
+use super::observe::Observer;
+use super::port::ConsumerRequest as Request;
+use super::session::flush::{FlushFlags, FlushThen};
+use super::session::read::ReadStream;
+use crate::ids::{CallId, ClientId, FileId, SessionId};
+
+/// A connection to the consumer socket.
+#[derive(Debug)]
+pub(super) struct Consumer {
+    pub(super) peer: Peer,
+    pub(super) session: Option<SessionId>,
+    /// The `EnableTracing` that is answered at the end of the session.
+    enable_call: Option<CallId>,
+    pub(super) read: Option<ReadStream>,
+    pub(super) observer: Observer,
+}
+
+impl Service {
+    pub(super) fn consumer_connected(&mut self, client: ClientId, peer: Peer) {
+        let consumer = Consumer {
+            peer,
+            session: None,
+            enable_call: None,
+            read: None,
+            observer: Observer::default(),
+        };
+        self.consumers.insert(client, consumer);
+    }
+
+    /// The session of a consumer that goes away ends with it.
+    pub(super) fn consumer_disconnected(&mut self, client: ClientId) {
+        let Some(consumer) = self.consumers.remove(&client) else { return };
+        if let Some(id) = consumer.session {
+            self.free_session(id, "");
+        }
+    }
+
+    pub(super) fn consumer_request(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        request: Request,
+        file: Option<FileId>,
+    ) {
+        let Some(consumer) = self.consumers.get(&client) else {
+            return self.out.reject(client, call);
+        };
+        let session = consumer.session;
+        if let Some(file) = file
+            && !matches!(request, Request::EnableTracing(_))
+        {
+            self.out.close_file(file);
+        }
+        match request {
+            Request::EnableTracing(r) => {
+                self.enable_request(client, call, r, file);
+            }
+            Request::DisableTracing(_) => {
+                if let Some(id) = session {
+                    self.disable_tracing(id, false, "");
+                }
+                self.out.done(client, call);
+            }
+            Request::StartTracing(_) => {
+                if let Some(id) = session {
+                    self.start_tracing(id);
+                }
+                self.out.done(client, call);
+            }
+            Request::FreeBuffers(_) => {
+                if let Some(id) = session {
+                    self.free_session(id, "");
+                }
+                self.out.done(client, call);
+            }
+            Request::ReadBuffers(_) => self.read_buffers(client, call),
+            Request::Flush(r) => match session {
+                Some(id) => {
+                    let flags = r.flags.map_or(FlushFlags::EXPLICIT, FlushFlags);
+                    let timeout = r.timeout_ms.unwrap_or(0).into();
+                    self.flush(id, timeout, flags, FlushThen::Reply(client, call));
+                }
+                // Upstream never answers, and its caller waits for ever.
+                None => self.out.reject(client, call),
+            },
+            Request::GetTraceStats(_) => match session.and_then(|id| self.trace_stats(id)) {
+                Some(stats) => {
+                    let stats = Some(stats);
+                    let response = GetTraceStatsResponse { trace_stats: stats, ..Default::default() };
+                    self.out.reply(client, call, response.encode_to_vec().into());
+                }
+                None => self.out.reject(client, call),
+            },
+            Request::ObserveEvents(r) => {
+                self.observe_events(client, call, &r.events_to_observe);
+            }
+            Request::QueryServiceState(r) => {
+                self.query_service_state(client, call, r.sessions_only.unwrap_or(false));
+            }
+            Request::QueryCapabilities(_) => self.query_capabilities(client, call),
+            Request::SaveTraceForBugreport(_) => {
+                let response = SaveTraceForBugreportResponse {
+                    success: Some(false),
+                    msg: Some(
+                        "SaveTraceForBugreport is deprecated and does nothing: clone the session \
+                         instead"
+                            .into(),
+                    ),
+                    ..Default::default()
+                };
+                self.out.reply(client, call, response.encode_to_vec().into());
+            }
+            // A service that is older than these methods rejects the call; so do we until they are built.
+            Request::Detach(_)
+            | Request::Attach(_)
+            | Request::CloneSession(_)
+            | Request::ChangeTraceConfig(_) => self.out.reject(client, call),
+        }
+    }
+
+    fn enable_request(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        request: protos::EnableTracingRequest,
+        file: Option<FileId>,
+    ) {
+        let Some(consumer) = self.consumers.get_mut(&client) else { return };
+        // Only one can be told of the end.
+        let older = std::mem::replace(&mut consumer.enable_call, call);
+        self.out.reject(client, older);
+        if request.attach_notification_only == Some(true) {
+            if let Some(file) = file {
+                self.out.close_file(file);
+            }
+            return;
+        }
+        let config = request.trace_config.unwrap_or_default();
+        if let Err(error) = self.enable_tracing(client, config, file) {
+            if let Some(file) = file {
+                self.out.close_file(file);
+            }
+            self.out.error(format!("EnableTracing: {error}"));
+            self.say_disabled(client, &error);
+        }
+    }
+
+    /// Answers the `EnableTracing` of a consumer: its session is over, or never began.
+    pub(super) fn say_disabled(&mut self, client: ClientId, error: &str) {
+        let call = self.consumers.get_mut(&client).and_then(|c| c.enable_call.take());
+        let response = EnableTracingResponse {
+            state: Some(EnableTracingResponseState::Disabled(true)),
+            error: (!error.is_empty()).then(|| error.to_owned()),
+            ..Default::default()
+        };
+        self.out.reply(client, call, Bytes::from(response.encode_to_vec()));
+    }
+}

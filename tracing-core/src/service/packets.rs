@@ -1,0 +1,222 @@
+//! The packets that the service itself writes into a trace.
+//!
+//! All carry the service's uid and sequence 1, so that no producer can be mistaken for it: the validator
+//! drops packets of producers that have these fields or kinds.
+
+use protozero::HeapSink;
+use protozero::rt::Writer as _;
+use protos::{TracePacketWriter, TracingServiceEventWriter};
+
+use super::core::Service;
+use super::session::state::{Lifecycle, Session, SlowSources};
+use super::{HostInfo, ServiceConfig};
+use super::snapshot;
+use crate::ids::SessionId;
+use crate::time::Now;
+
+/// Bytes that no trace contains by chance, to find the next packet in a damaged file.
+const SYNC_MARKER: [u8; 16] = [
+    0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba, 0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79,
+];
+/// `BUILTIN_CLOCK_BOOTTIME`.
+const BOOTTIME: u32 = 6;
+
+fn encode(fill: impl FnOnce(&mut TracePacketWriter<'_>)) -> Vec<u8> {
+    let mut stream = HeapSink::stream();
+    {
+        let mut packet = TracePacketWriter::from_scope(stream.root());
+        fill(&mut packet);
+    }
+    // Growing memory fails only by aborting.
+    stream.finish().unwrap_or_default()
+}
+
+/// A packet with the service's header, then what `fill` writes.
+fn packet(
+    config: &ServiceConfig,
+    machine_id: u32,
+    at_ns: Option<u64>,
+    fill: impl FnOnce(&mut TracePacketWriter<'_>),
+) -> Vec<u8> {
+    encode(|p| {
+        p.trusted_uid(config.uid as i32).trusted_packet_sequence_id(1);
+        if let Some(at_ns) = at_ns {
+            p.timestamp(at_ns);
+        }
+        p.timestamp_clock_id(BOOTTIME);
+        if machine_id != 0 {
+            p.machine_id(machine_id);
+        }
+        fill(p);
+    })
+}
+
+/// `TracingServiceEvent` of a kind without content.
+pub(super) fn lifecycle(
+    config: &ServiceConfig,
+    machine_id: u32,
+    kind: Lifecycle,
+    at_ns: u64,
+) -> Vec<u8> {
+    event(config, machine_id, at_ns, |e| {
+        match kind {
+            Lifecycle::TracingStarted => e.tracing_started(true),
+            Lifecycle::AllSourcesStarted => e.all_data_sources_started(true),
+            Lifecycle::FlushStarted => e.flush_started(true),
+            Lifecycle::AllSourcesFlushed => e.all_data_sources_flushed(true),
+            Lifecycle::ReadCompleted => e.read_tracing_buffers_completed(true),
+            Lifecycle::TracingDisabled => e.tracing_disabled(true),
+        };
+    })
+}
+
+fn event(
+    config: &ServiceConfig,
+    machine_id: u32,
+    at_ns: u64,
+    fill: impl FnOnce(&mut TracingServiceEventWriter<'_>),
+) -> Vec<u8> {
+    packet(config, machine_id, Some(at_ns), |p| fill(&mut p.service_event()))
+}
+
+fn clock_snapshot(config: &ServiceConfig, machine_id: u32, session: &Session, now: &Now) -> Vec<u8> {
+    let builtin = session.config.builtin_data_sources.as_ref();
+    let primary = builtin.and_then(|b| b.primary_trace_clock).filter(|c| c.0 != 0);
+    packet(config, machine_id, None, |p| {
+        let mut body = p.clock_snapshot();
+        for (id, reading) in snapshot::clocks(now) {
+            body.clocks().clock_id(id).timestamp(reading);
+        }
+        body.primary_trace_clock(primary.unwrap_or(protos::BuiltinClock(BOOTTIME as i32)));
+    })
+}
+
+/// Must end with the marker and carry nothing that changes: readers search for all of it.
+fn sync_marker(config: &ServiceConfig) -> Vec<u8> {
+    encode(|p| {
+        p.trusted_uid(config.uid as i32).trusted_packet_sequence_id(1);
+        p.synchronization_marker(&SYNC_MARKER);
+    })
+}
+
+fn system_info(config: &ServiceConfig, machine_id: u32) -> Vec<u8> {
+    let HostInfo { sysname, version, release, machine, machine_name, .. } = &config.host;
+    packet(config, machine_id, None, |p| {
+        let mut info = p.system_info();
+        info.utsname().sysname(sysname).version(version).release(release).machine(machine);
+        info.tracing_service_version(&config.version);
+        if let Some(minutes) = config.host.timezone_off_mins {
+            info.timezone_off_mins(minutes);
+        }
+        if let Some(hz) = config.host.hz {
+            info.hz(hz);
+        }
+        if let Some(bytes) = config.host.page_bytes {
+            info.page_size(bytes);
+        }
+        if let Some(cpus) = config.host.cpu_count {
+            info.num_cpus(cpus);
+        }
+        if let Some(bytes) = config.host.ram_bytes {
+            info.system_ram_bytes(bytes);
+        }
+        if !machine_name.is_empty() {
+            info.machine_name(machine_name);
+        }
+    })
+}
+
+/// Everything of the life of a session that nobody has read yet, by time.
+fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
+    let mut all: Vec<(u64, Vec<u8>)> = Vec::new();
+    for (kind, at_ns) in std::mem::take(&mut session.pending.lifecycle) {
+        all.push((at_ns, lifecycle(config, machine_id, kind, at_ns)));
+    }
+    let list = |slow: &SlowSources, mut w: protos::TracingServiceEventDataSourcesWriter<'_>| {
+        for (producer, source) in &slow.sources {
+            w.data_source().producer_name(producer).data_source_name(source);
+        }
+    };
+    if let Some(slow) = session.pending.slow_start.take() {
+        let packet = event(config, machine_id, slow.at_ns, |e| {
+            list(&slow, e.slow_starting_data_sources());
+        });
+        all.push((slow.at_ns, packet));
+    }
+    if let Some(slow) = session.pending.flush_slow.take() {
+        let packet = event(config, machine_id, slow.at_ns, |e| {
+            list(&slow, e.last_flush_slow_data_sources());
+        });
+        all.push((slow.at_ns, packet));
+    }
+    all.sort_by_key(|(at_ns, _)| *at_ns);
+    all.into_iter().map(|(_, packet)| packet).collect()
+}
+
+fn concurrent(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
+    let mut events: Vec<_> = std::mem::take(&mut session.pending.concurrent).into();
+    events.sort_by_key(|e| e.at_ns);
+    let encode = |e: super::session::state::ConcurrentEvent| {
+        packet(config, machine_id, Some(e.at_ns), |p| {
+            let mut body = p.concurrent_session_event();
+            body.state(protos::ConcurrentSessionEventState(e.state.number()));
+            if !e.name.is_empty() {
+                body.session_name(&e.name);
+            }
+            body.session_id(e.id.0).consumer_uid(e.uid as i32);
+            body.num_data_sources(e.instance_count);
+        })
+    };
+    events.into_iter().map(encode).collect()
+}
+
+impl Service {
+    /// What a pass begins with: all that the service has to say before the packets of producers.
+    pub(super) fn service_packets(&mut self, id: SessionId) -> Vec<Vec<u8>> {
+        let Some(session) = self.sessions.get_mut(&id) else { return Vec::new() };
+        let (config, machine) = (&self.config, self.local_machine_id);
+        let builtin = session.builtin();
+        let mut packets = Vec::new();
+        if let Some(first) = session.pending.first_snapshot.take() {
+            packets.push(clock_snapshot(config, machine, session, &first));
+        }
+        for snapshot in std::mem::take(&mut session.pending.snapshots) {
+            packets.push(clock_snapshot(config, machine, session, &snapshot));
+        }
+        if std::mem::take(&mut session.pending.sync_marker) {
+            packets.push(sync_marker(config));
+        }
+        if !std::mem::replace(&mut session.pending.initial_done, true) {
+            use protozero::Message as _;
+            if builtin.disable_trace_config != Some(true) {
+                let body = session.config.encode_to_vec();
+                packets.push(packet(config, machine, None, |p| {
+                    p.trace_config_raw(&body);
+                }));
+            }
+            let (lsb, msb) = session.uuid;
+            packets.push(packet(config, machine, None, |p| {
+                p.trace_uuid().msb(msb).lsb(lsb);
+            }));
+            if builtin.disable_system_info != Some(true) {
+                packets.push(system_info(config, machine));
+            }
+        }
+        if builtin.disable_service_events != Some(true) {
+            packets.extend(events(config, machine, session));
+        }
+        if session.wants_concurrent_events() {
+            packets.extend(concurrent(config, machine, session));
+        }
+        packets
+    }
+
+    /// `TraceStats` as a packet.
+    pub(super) fn stats_packet(&mut self, id: SessionId) -> Vec<u8> {
+        use protozero::Message as _;
+        let body = self.trace_stats(id).map(|s| s.encode_to_vec()).unwrap_or_default();
+        packet(&self.config, self.local_machine_id, None, |p| {
+            p.trace_stats_raw(&body);
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! `TraceStats`: what went in, what came out, and what was lost on the way.
+
+use protos::{
+    TraceStats, TraceStatsBufferStats, TraceStatsFinalFlushOutcome, TraceStatsWriterStats,
+};
+
+use super::core::Service;
+use super::session::read::SequenceKey;
+use super::session::state::FinalFlush;
+use crate::buffer;
+use crate::ids::SessionId;
+
+impl Service {
+    /// The statistics of a session and of the service, as of now.
+    pub(super) fn trace_stats(&mut self, id: SessionId) -> Option<TraceStats> {
+        let session = self.sessions.get_mut(&id)?;
+        let counters = session.counters;
+        let mut stats = TraceStats {
+            producers_connected: Some(self.producers.len() as u32),
+            producers_seen: Some(self.last_producer_id.into()),
+            data_sources_registered: Some(self.sources.len() as u32),
+            data_sources_seen: Some(self.last_instance_id),
+            total_buffers: Some(self.buffers.len() as u32),
+            chunks_discarded: Some(self.chunks_discarded),
+            patches_discarded: Some(self.patches_discarded),
+            invalid_packets: Some(counters.invalid_packets),
+            flushes_requested: Some(counters.flushes_requested),
+            flushes_succeeded: Some(counters.flushes_succeeded),
+            flushes_failed: Some(counters.flushes_failed),
+            final_flush_outcome: Some(TraceStatsFinalFlushOutcome(match session.final_flush {
+                FinalFlush::Unspecified => 0,
+                FinalFlush::Succeeded => 1,
+                FinalFlush::Failed => 2,
+            })),
+            ..Default::default()
+        };
+        let histograms = session.builtin().disable_chunk_usage_histograms != Some(true);
+        if histograms {
+            stats.chunk_payload_histogram_def =
+                buffer::HISTOGRAM_BUCKETS.iter().map(|b| *b as i64).collect();
+        }
+        for (index, buffer_id) in session.buffers.iter().enumerate() {
+            let Some(buffer) = self.buffers.get(buffer_id) else { continue };
+            stats.buffer_stats.push(buffer_stats(buffer.stats()));
+            if !histograms {
+                continue;
+            }
+            for writer in buffer.writer_stats() {
+                let key = SequenceKey {
+                    machine: 0,
+                    producer: writer.producer,
+                    writer: writer.writer,
+                };
+                stats.writer_stats.push(TraceStatsWriterStats {
+                    sequence_id: Some(session.sequences.id(key).into()),
+                    buffer: Some(index as u32),
+                    chunk_payload_histogram_counts: writer.counts.to_vec(),
+                    chunk_payload_histogram_sum: writer.sums.iter().map(|s| *s as i64).collect(),
+                    ..Default::default()
+                });
+            }
+        }
+        stats.tracing_sessions = Some(self.sessions.values().filter(|s| !s.freed).count() as u32);
+        Some(stats)
+    }
+}
+
+fn buffer_stats(b: &buffer::Stats) -> TraceStatsBufferStats {
+    TraceStatsBufferStats {
+        buffer_size: Some(b.buffer_size),
+        bytes_written: Some(b.bytes_written),
+        bytes_overwritten: Some(b.bytes_overwritten),
+        bytes_read: Some(b.bytes_read),
+        padding_bytes_written: Some(b.padding_bytes_written),
+        padding_bytes_cleared: Some(b.padding_bytes_cleared),
+        chunks_written: Some(b.chunks_written),
+        chunks_rewritten: Some(b.chunks_rewritten),
+        chunks_overwritten: Some(b.chunks_overwritten),
+        chunks_discarded: Some(b.chunks_discarded),
+        chunks_read: Some(b.chunks_read),
+        chunks_committed_out_of_order: Some(b.chunks_committed_out_of_order),
+        write_wrap_count: Some(b.write_wrap_count),
+        patches_succeeded: Some(b.patches_succeeded),
+        patches_failed: Some(b.patches_failed),
+        readaheads_succeeded: Some(b.readaheads_succeeded),
+        readaheads_failed: Some(b.readaheads_failed),
+        abi_violations: Some(b.abi_violations),
+        trace_writer_packet_loss: Some(b.trace_writer_packet_loss),
+        ..Default::default()
+    }
+}
