@@ -15,21 +15,24 @@
 //! }
 //! ```
 
-use super::field::Field;
-use super::reader::Reader;
+use super::field::{Field, utf8};
+use super::reader::field;
+use super::take::{self, Taken};
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::wire::zigzag;
 
 /// See the module. After an error (but for one about UTF-8) there are no more fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
-    reader: Reader<'a>,
-    /// Where the field being read begins.
-    start: Reader<'a>,
+    rest: &'a [u8],
+    /// What was left where the field being read begins.
+    start: &'a [u8],
+    /// Where to go on after the run.
+    after: &'a [u8],
+    /// Bytes of the message.
+    len: usize,
     /// Tag of the elements of the packed run being read; 0 outside of runs.
     element: u32,
-    /// Where to go on after the run.
-    after: Reader<'a>,
 }
 
 impl<'a> Fields<'a> {
@@ -37,39 +40,38 @@ impl<'a> Fields<'a> {
     #[inline]
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
-        let reader = Reader::new(bytes);
-        Self { reader, start: reader, element: 0, after: reader }
+        Self { rest: bytes, start: bytes, after: &[], len: bytes.len(), element: 0 }
     }
 
     /// The tag of the next field or element; `None` at the end.
     ///
     /// # Errors
-    /// As [`Reader::tag`].
+    /// [`DecodeError`] with the offset of the field that is malformed.
     #[inline(always)]
     pub fn next_tag(&mut self) -> Result<Option<u32>, DecodeError> {
         if self.element != 0 {
-            if !self.reader.is_empty() {
+            if !self.rest.is_empty() {
                 return Ok(Some(self.element));
             }
             self.element = 0;
-            self.reader = self.after;
+            self.rest = self.after;
         }
-        if self.reader.is_empty() {
+        if self.rest.is_empty() {
             return Ok(None);
         }
-        self.start = self.reader;
-        self.reader.tag().map(Some)
+        self.start = self.rest;
+        self.take(take::tag).map(Some)
     }
 
     /// Enters a packed run whose elements, if they stood alone, would have the tag `element`.
     ///
     /// # Errors
-    /// As [`Reader::bytes`].
-    #[inline]
+    /// [`DecodeError`] if the input ends before the run does.
+    #[inline(always)]
     pub fn begin_run(&mut self, element: u32) -> Result<(), DecodeError> {
-        let run = self.bytes()?;
-        self.after = self.reader;
-        self.reader = self.reader.part(run);
+        let run = self.take(take::bytes)?;
+        self.after = self.rest;
+        self.rest = run;
         self.element = element;
         Ok(())
     }
@@ -77,29 +79,54 @@ impl<'a> Fields<'a> {
     /// The field whose tag was just read, whatever it is.
     ///
     /// # Errors
-    /// As [`Reader::next_field`].
-    #[inline]
+    /// As [`Reader::next_field`](super::Reader::next_field).
+    #[inline(always)]
     pub fn unknown(&mut self, tag: u32) -> Result<Field<'a>, DecodeError> {
-        self.reader.field(self.start, tag)
+        #[cold]
+        #[inline(never)]
+        fn unknown<'a>(start: &'a [u8], tag: u32, rest: &'a [u8]) -> Taken<'a, Field<'a>> {
+            field(start, tag, rest)
+        }
+        let start = self.start;
+        self.take(|rest| unknown(start, tag, rest))
     }
 
-    /// Ends the message: an error is final, also one in a run.
     #[inline(always)]
-    fn checked<T>(&mut self, result: Result<T, DecodeError>) -> Result<T, DecodeError> {
-        match result {
-            Ok(value) => Ok(value),
-            Err(error) => {
-                if error.kind != DecodeErrorKind::Utf8 {
-                    self.after = self.reader;
-                }
-                Err(DecodeError { offset: self.start.position(), ..error })
+    fn take<T>(&mut self, take: impl FnOnce(&'a [u8]) -> Taken<'a, T>) -> Result<T, DecodeError> {
+        match take(self.rest) {
+            Ok((value, rest)) => {
+                self.rest = rest;
+                Ok(value)
+            }
+            Err(kind) => {
+                // An error is final, also one inside a run.
+                self.rest = &[];
+                self.after = &[];
+                Err(self.error(kind))
             }
         }
     }
+
+    #[inline(always)]
+    fn error(&self, kind: DecodeErrorKind) -> DecodeError {
+        kind.at(self.len - self.start.len())
+    }
 }
 
+/// Little-endian numbers of either width.
+macro_rules! fixed {
+    ($name:ident, $type:ty) => {
+        #[inline(always)]
+        fn $name(from: &[u8]) -> Taken<'_, $type> {
+            take::array(from).map(|(bytes, rest)| (<$type>::from_le_bytes(bytes), rest))
+        }
+    };
+}
+fixed!(fixed32, u32);
+fixed!(fixed64, u64);
+
 macro_rules! reads {
-    ($($(#[$doc:meta])* $name:ident -> $type:ty = $wire:ident |$v:ident| $convert:expr;)*) => {
+    ($($(#[$doc:meta])* $name:ident -> $type:ty = $wire:path, |$v:ident| $convert:expr;)*) => {
         impl<'a> Fields<'a> {
             $($(#[$doc])*
             ///
@@ -107,9 +134,7 @@ macro_rules! reads {
             /// [`DecodeError`] if the input ends before the value does, or the varint is too long.
             #[inline(always)]
             pub fn $name(&mut self) -> Result<$type, DecodeError> {
-                let result = self.reader.$wire();
-                let $v = self.checked(result)?;
-                Ok($convert)
+                self.take($wire).map(|$v| $convert)
             })*
         }
     };
@@ -117,35 +142,44 @@ macro_rules! reads {
 
 reads! {
     /// Reads a `uint64`.
-    uint64 -> u64 = varint |v| v;
+    uint64 -> u64 = take::varint, |v| v;
     /// Reads a `uint32`.
-    uint32 -> u32 = varint |v| v as u32;
+    uint32 -> u32 = take::varint, |v| v as u32;
     /// Reads an `int64`.
-    int64 -> i64 = varint |v| v as i64;
+    int64 -> i64 = take::varint, |v| v as i64;
     /// Reads an `int32`.
-    int32 -> i32 = varint |v| v as i32;
+    int32 -> i32 = take::varint, |v| v as i32;
     /// Reads an enum.
-    enumeration -> i32 = varint |v| v as i32;
+    enumeration -> i32 = take::varint, |v| v as i32;
     /// Reads a `sint64`.
-    sint64 -> i64 = varint |v| zigzag::decode64(v);
+    sint64 -> i64 = take::varint, |v| zigzag::decode64(v);
     /// Reads a `sint32`.
-    sint32 -> i32 = varint |v| zigzag::decode32(v as u32);
+    sint32 -> i32 = take::varint, |v| zigzag::decode32(v as u32);
     /// Reads a `bool`.
-    bool -> bool = varint |v| v != 0;
+    bool -> bool = take::varint, |v| v != 0;
     /// Reads a `fixed32`.
-    fixed32 -> u32 = fixed32 |v| v;
+    fixed32 -> u32 = fixed32, |v| v;
     /// Reads a `sfixed32`.
-    sfixed32 -> i32 = fixed32 |v| v as i32;
+    sfixed32 -> i32 = fixed32, |v| v as i32;
     /// Reads a `float`.
-    float -> f32 = fixed32 |v| f32::from_bits(v);
+    float -> f32 = fixed32, |v| f32::from_bits(v);
     /// Reads a `fixed64`.
-    fixed64 -> u64 = fixed64 |v| v;
+    fixed64 -> u64 = fixed64, |v| v;
     /// Reads a `sfixed64`.
-    sfixed64 -> i64 = fixed64 |v| v as i64;
+    sfixed64 -> i64 = fixed64, |v| v as i64;
     /// Reads a `double`.
-    double -> f64 = fixed64 |v| f64::from_bits(v);
+    double -> f64 = fixed64, |v| f64::from_bits(v);
     /// Reads `bytes`, or the body of a message.
-    bytes -> &'a [u8] = bytes |v| v;
-    /// Reads a `string`; one that is not UTF-8 is an error after which reading goes on.
-    string -> &'a str = string |v| v;
+    bytes -> &'a [u8] = take::bytes, |v| v;
+}
+
+impl<'a> Fields<'a> {
+    /// Reads a `string`.
+    ///
+    /// # Errors
+    /// As [`Fields::bytes`]; and if it is not UTF-8, after which reading goes on.
+    #[inline(always)]
+    pub fn string(&mut self) -> Result<&'a str, DecodeError> {
+        utf8(self.bytes()?).map_err(|kind| self.error(kind))
+    }
 }

@@ -10,6 +10,7 @@ mod fields;
 pub mod limits;
 mod packed;
 mod reader;
+mod take;
 
 pub use field::{Field, Value};
 pub use fields::Fields;

@@ -1,6 +1,6 @@
 //! Packed runs: elements side by side without tags. Iterators end after their first error.
 
-use super::reader::Reader;
+use super::take;
 use crate::error::{DecodeError, DecodeErrorKind};
 
 /// The varints of a packed run, still untyped: convert each (`v as i32`,
@@ -8,7 +8,9 @@ use crate::error::{DecodeError, DecodeErrorKind};
 #[derive(Clone, Debug)]
 pub struct PackedVarint<'a> {
     one: Option<u64>,
-    run: Reader<'a>,
+    run: &'a [u8],
+    /// Bytes of the run.
+    len: usize,
 }
 
 impl<'a> PackedVarint<'a> {
@@ -16,12 +18,12 @@ impl<'a> PackedVarint<'a> {
     #[inline]
     #[must_use]
     pub const fn new(run: &'a [u8]) -> Self {
-        Self { one: None, run: Reader::new(run) }
+        Self { one: None, run, len: run.len() }
     }
 
     #[inline]
     pub(super) const fn one(value: u64) -> Self {
-        Self { one: Some(value), run: Reader::new(&[]) }
+        Self { one: Some(value), run: &[], len: 0 }
     }
 }
 
@@ -33,7 +35,20 @@ impl Iterator for PackedVarint<'_> {
         if let Some(one) = self.one.take() {
             return Some(Ok(one));
         }
-        if self.run.is_empty() { None } else { Some(self.run.varint()) }
+        if self.run.is_empty() {
+            return None;
+        }
+        Some(match take::varint(self.run) {
+            Ok((value, rest)) => {
+                self.run = rest;
+                Ok(value)
+            }
+            Err(kind) => {
+                let offset = self.len - self.run.len();
+                self.run = &[];
+                Err(kind.at(offset))
+            }
+        })
     }
 }
 

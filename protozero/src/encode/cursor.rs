@@ -178,92 +178,43 @@ impl Cursor {
         }
     }
 
-    /// Stores `value` at `at` bytes past the write pointer.
+    /// Moves the write pointer to `at` bytes behind `from`, where it stands.
     ///
     /// # Safety
-    /// `at + size_of::<T>() <= self.room()`, and `T` has no padding.
+    /// `from` is the write pointer, and `at <= self.room()`.
     #[inline(always)]
-    unsafe fn put<T>(&mut self, at: usize, value: T) {
-        // SAFETY: in bounds: promised by the caller (C1, C2).
-        let to = unsafe { self.ptr.add(at) };
-        // SAFETY: writable (C2); `write_unaligned` asks no alignment.
-        unsafe { to.cast::<T>().write_unaligned(value) };
-    }
-
-    /// Stores a tag at the write pointer without advancing; returns its length.
-    ///
-    /// # Safety
-    /// At least [`SLACK`] bytes are free.
-    #[inline(always)]
-    unsafe fn put_tag(&mut self, tag: tag::Encoded) -> usize {
-        // `tag` is a constant in every caller, so one of these stores remains.
-        match tag.len {
-            // SAFETY: 1 <= SLACK, promised by the caller.
-            1 => unsafe { self.put(0, tag.bytes as u8) },
-            // SAFETY: 2 <= SLACK, promised by the caller.
-            2 => unsafe { self.put(0, tag.bytes as u16) },
-            // SAFETY: 8 <= SLACK, promised by the caller.
-            _ => unsafe { self.put(0, tag.bytes) },
-        }
-        tag.len
-    }
-
-    /// Moves the write pointer over `n` bytes just stored.
-    ///
-    /// # Safety
-    /// `n <= self.room()`.
-    #[inline(always)]
-    unsafe fn advance(&mut self, n: usize) {
+    unsafe fn advance(&mut self, from: NonNull<u8>, at: usize) {
         // SAFETY: in bounds: promised by the caller (C1).
-        self.ptr = unsafe { self.ptr.add(n) };
-    }
-
-    /// Stores `value` as varint at `at` and returns the bytes from the write pointer to its end.
-    ///
-    /// # Safety
-    /// `at + 10 <= self.room()`.
-    #[inline(always)]
-    unsafe fn put_varint(&mut self, at: usize, value: u64) -> usize {
-        if value < 1 << 56 {
-            let (word, len) = varint::word(value);
-            // SAFETY: `at + 8` is within what the caller promised.
-            unsafe { self.put(at, word) };
-            at + len
-        } else {
-            let (word, tail, len) = varint::wide(value);
-            // SAFETY: `at + 8` is within what the caller promised.
-            unsafe { self.put(at, word) };
-            // SAFETY: `at + 8 + 2` is within what the caller promised.
-            unsafe { self.put(at + 8, tail) };
-            at + len
-        }
+        self.ptr = unsafe { from.add(at) };
     }
 
     /// Appends a tag and a varint, unless fewer than [`SLACK`] bytes are free.
     #[inline(always)]
     pub(super) fn varint(&mut self, tag: tag::Encoded, value: u64) -> bool {
+        let to = self.ptr;
         if self.room() < SLACK {
             return false;
         }
-        // SAFETY: SLACK bytes are free, checked above.
-        let at = unsafe { self.put_tag(tag) };
+        // SAFETY: SLACK bytes are free, checked above (C2).
+        let at = unsafe { put_tag(to, tag) };
         // SAFETY: a tag is at most 5 bytes, and 5 + 10 <= SLACK.
-        let len = unsafe { self.put_varint(at, value) };
-        // SAFETY: `len` <= 15 <= SLACK.
-        unsafe { self.advance(len) };
+        let at = unsafe { put_varint(to, at, value) };
+        // SAFETY: `at` <= 15 <= SLACK.
+        unsafe { self.advance(to, at) };
         true
     }
 
     /// Appends a varint alone, unless fewer than [`SLACK`] bytes are free.
     #[inline(always)]
     pub(super) fn bare_varint(&mut self, value: u64) -> bool {
+        let to = self.ptr;
         if self.room() < SLACK {
             return false;
         }
-        // SAFETY: 10 <= SLACK, which is free.
-        let len = unsafe { self.put_varint(0, value) };
-        // SAFETY: `len` <= 10 <= SLACK.
-        unsafe { self.advance(len) };
+        // SAFETY: 10 <= SLACK, which is free (C2).
+        let at = unsafe { put_varint(to, 0, value) };
+        // SAFETY: `at` <= 10 <= SLACK.
+        unsafe { self.advance(to, at) };
         true
     }
 
@@ -272,15 +223,16 @@ impl Cursor {
     #[inline(always)]
     pub(super) fn fixed<const LEN: usize>(&mut self, tag: tag::Encoded, value: [u8; LEN]) -> bool {
         const { assert!(LEN <= 8) };
+        let to = self.ptr;
         if self.room() < SLACK {
             return false;
         }
-        // SAFETY: SLACK bytes are free, checked above.
-        let at = unsafe { self.put_tag(tag) };
+        // SAFETY: SLACK bytes are free, checked above (C2).
+        let at = unsafe { put_tag(to, tag) };
         // SAFETY: 5 + 8 <= SLACK.
-        unsafe { self.put(at, value) };
+        unsafe { put(to, at, value) };
         // SAFETY: as above.
-        unsafe { self.advance(at + LEN) };
+        unsafe { self.advance(to, at + LEN) };
         true
     }
 
@@ -288,36 +240,37 @@ impl Cursor {
     #[inline(always)]
     pub(super) fn bare_fixed<const LEN: usize>(&mut self, value: [u8; LEN]) -> bool {
         const { assert!(LEN <= 8) };
+        let to = self.ptr;
         if self.room() < SLACK {
             return false;
         }
-        // SAFETY: 8 <= SLACK, which is free.
-        unsafe { self.put(0, value) };
+        // SAFETY: 8 <= SLACK, which is free (C2).
+        unsafe { put(to, 0, value) };
         // SAFETY: as above.
-        unsafe { self.advance(LEN) };
+        unsafe { self.advance(to, LEN) };
         true
     }
 
     /// Appends a tag, the canonical length and `bytes`, unless they and [`SLACK`] do not fit.
     #[inline(always)]
     pub(super) fn bytes(&mut self, tag: tag::Encoded, bytes: &[u8]) -> bool {
+        let to = self.ptr;
         let room = self.room();
-        // Longer ones are checked by the slow road; it also keeps the length below 2^56.
         if room < SLACK || bytes.len() > room - SLACK {
             return false;
         }
-        // SAFETY: SLACK bytes are free, checked above.
-        let at = unsafe { self.put_tag(tag) };
+        // SAFETY: SLACK bytes are free, checked above (C2).
+        let at = unsafe { put_tag(to, tag) };
         // SAFETY: 5 + 10 <= SLACK.
-        let at = unsafe { self.put_varint(at, bytes.len() as u64) };
-        // SAFETY: in bounds: `at` <= 5 + 5 because a range is shorter than 2^31 (C3).
-        let to = unsafe { self.ptr.add(at) };
+        let at = unsafe { put_varint(to, at, bytes.len() as u64) };
+        // SAFETY: in bounds: `at` <= 15 <= SLACK.
+        let body = unsafe { to.add(at) };
         // SAFETY:
         // - writable: `at + bytes.len() <= SLACK + bytes.len() <= room` (C2);
         // - apart: `bytes` is a reference, and none leads into a range (C4).
-        unsafe { copy(bytes, to) };
+        unsafe { copy(bytes, body) };
         // SAFETY: as above.
-        unsafe { self.advance(at + bytes.len()) };
+        unsafe { self.advance(to, at + bytes.len()) };
         true
     }
 
@@ -330,22 +283,23 @@ impl Cursor {
         // - apart: `bytes` is a reference, and none leads into a range (C4).
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.ptr.as_ptr(), n) };
         // SAFETY: `n <= room`.
-        unsafe { self.advance(n) };
+        unsafe { self.advance(self.ptr, n) };
         n
     }
 
     /// Appends a tag and a slot that holds `link`; `None` if fewer than [`SLACK`] bytes are free.
     #[inline(always)]
     pub(super) fn open(&mut self, tag: tag::Encoded, link: u32) -> Option<u32> {
+        let to = self.ptr;
         if self.room() < SLACK {
             return None;
         }
-        // SAFETY: SLACK bytes are free, checked above.
-        let at = unsafe { self.put_tag(tag) };
+        // SAFETY: SLACK bytes are free, checked above (C2).
+        let at = unsafe { put_tag(to, tag) };
         // SAFETY: 5 + 4 <= SLACK.
-        unsafe { self.put(at, link) };
+        unsafe { put(to, at, link) };
         // SAFETY: as above.
-        unsafe { self.advance(at + SLOT_LEN) };
+        unsafe { self.advance(to, at + SLOT_LEN) };
         Some((self.used() - SLOT_LEN) as u32)
     }
 
@@ -427,6 +381,62 @@ impl Cursor {
         let to = unsafe { self.start.add(offset as usize) };
         // SAFETY: writable (C2); no alignment asked.
         unsafe { to.cast::<[u8; SLOT_LEN]>().write_unaligned(bytes) };
+    }
+}
+
+/// Stores `value` at `at` bytes past `to`.
+///
+/// # Safety
+/// `at + size_of::<T>()` bytes at `to` are writable, and `T` has no padding.
+#[inline(always)]
+unsafe fn put<T>(to: NonNull<u8>, at: usize, value: T) {
+    // SAFETY: in bounds: promised by the caller.
+    let to = unsafe { to.add(at) };
+    // SAFETY: writable, promised by the caller; `write_unaligned` asks no alignment.
+    unsafe { to.cast::<T>().write_unaligned(value) };
+}
+
+/// Stores a tag at `to` and returns its length.
+///
+/// # Safety
+/// Eight bytes at `to` are writable.
+#[inline(always)]
+unsafe fn put_tag(to: NonNull<u8>, tag: tag::Encoded) -> usize {
+    // `tag` is a constant in every caller, so one of these stores remains.
+    match tag.len {
+        // SAFETY: 1 <= 8, promised by the caller.
+        1 => unsafe { put(to, 0, tag.bytes as u8) },
+        // SAFETY: 2 <= 8, promised by the caller.
+        2 => unsafe { put(to, 0, tag.bytes as u16) },
+        // SAFETY: 8 <= 8, promised by the caller.
+        _ => unsafe { put(to, 0, tag.bytes) },
+    }
+    tag.len
+}
+
+/// Stores `value` as varint at `at` and returns the bytes from `to` to its end.
+///
+/// # Safety
+/// `at + 10` bytes at `to` are writable.
+#[inline(always)]
+unsafe fn put_varint(to: NonNull<u8>, at: usize, value: u64) -> usize {
+    // Most fields are always small or always not: interning ids, types, flags against times.
+    if value < 0x80 {
+        // SAFETY: `at + 1` is within what the caller promised.
+        unsafe { put(to, at, value as u8) };
+        at + 1
+    } else if value < 1 << 56 {
+        let (word, len) = varint::word(value);
+        // SAFETY: `at + 8` is within what the caller promised.
+        unsafe { put(to, at, word) };
+        at + len
+    } else {
+        let (word, tail, len) = varint::wide(value);
+        // SAFETY: `at + 8` is within what the caller promised.
+        unsafe { put(to, at, word) };
+        // SAFETY: `at + 8 + 2` is within what the caller promised.
+        unsafe { put(to, at + 8, tail) };
+        at + len
     }
 }
 

@@ -32,25 +32,14 @@ impl<'w> Scope<'w> {
     pub fn nested<const N: u32>(&mut self) -> Scope<'_> {
         let stream = &mut *self.stream;
         let tag = const { tag::Encoded::new(N, tag::LEN) };
+        let slot = match stream.cursor.open(tag, stream.head) {
+            Some(offset) => Slot { range: stream.range, offset },
+            None => stream.open_slow(tag),
+        };
+        // What is outside lies in an earlier range if this slot is the first of a new one, which
+        // empties the list.
         let outer = stream.head;
-        if let Some(offset) = stream.cursor.open(tag, outer) {
-            stream.head = offset;
-            let slot = Slot { range: stream.range, offset };
-            let body = stream.written();
-            return Scope { stream, slot, outer, root: false, body };
-        }
-        Self::nested_slow(stream, tag)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn nested_slow<'a>(stream: &'a mut Stream<'_>, tag: tag::Encoded) -> Scope<'a> {
-        stream.write(&tag.bytes.to_le_bytes()[..tag.len]);
-        let before = stream.head;
-        let range = stream.range;
-        let slot = stream.reserve();
-        // The slot may be the first of a new range.
-        let outer = if slot.range == range { before } else { NONE };
+        stream.head = slot.offset;
         let body = stream.written();
         Scope { stream, slot, outer, root: false, body }
     }

@@ -4,7 +4,7 @@ use super::cursor::{Cursor, Range, Sink};
 use super::nested::Scope;
 use super::slot::{NONE, OpenSlots, SLOT_LEN, Slot};
 use crate::error::WriteError;
-use crate::wire::varint;
+use crate::wire::{tag, varint};
 
 /// A stream of messages into the ranges of `S`; see the [module](super).
 pub struct StreamOf<S: ?Sized + Sink> {
@@ -176,19 +176,19 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         }
     }
 
-    /// Reserves four bytes in one piece and returns their slot; if they do not fit the current
-    /// range its tail stays unwritten.
+    /// Appends a tag and reserves four bytes in one piece; if they do not fit the current range its
+    /// tail stays unwritten. The slot holds the list of open ones and is not part of it yet.
     #[cold]
     #[inline(never)]
-    pub(super) fn reserve(&mut self) -> Slot {
+    pub(super) fn open_slow(&mut self, tag: tag::Encoded) -> Slot {
+        self.write(&tag.bytes.to_le_bytes()[..tag.len]);
         loop {
             // No loop for long: a range too short for a slot is an error.
             if let Some(offset) = self.cursor.reserve(self.head) {
-                self.head = offset;
                 return Slot { range: self.range, offset };
             }
             if !self.next_range() {
-                self.before = self.before.wrapping_add(4);
+                self.before = self.before.wrapping_add(SLOT_LEN as u64);
                 return Slot { range: self.range, offset: NONE };
             }
         }

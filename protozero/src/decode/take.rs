@@ -1,0 +1,124 @@
+//! Taking one tag, varint or run of bytes off the front of a slice.
+//!
+//! Values in, values out: a reader that is never borrowed by a call out of line can live in
+//! registers. For the same reason the slow road of varints hands back two numbers.
+
+use crate::error::DecodeErrorKind;
+use crate::wire::varint;
+
+const STOP: u64 = 0x8080_8080_8080_8080;
+
+/// What was taken, and the rest.
+pub(super) type Taken<'a, T> = Result<(T, &'a [u8]), DecodeErrorKind>;
+
+/// Takes a tag: a field number that is not 0 and the wire type, whichever it is.
+#[inline(always)]
+pub(super) fn tag(from: &[u8]) -> Taken<'_, u32> {
+    match *from {
+        // Numbers 1 to 15, and 16 to 2047: nearly all there are.
+        [a @ 8..0x80, ref rest @ ..] => Ok((u32::from(a), rest)),
+        [a @ 0x80..=0xff, b @ 1..0x80, ref rest @ ..] => {
+            Ok((u32::from(a & 0x7f) | u32::from(b) << 7, rest))
+        }
+        _ => tag_slow(from),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn tag_slow(from: &[u8]) -> Taken<'_, u32> {
+    let (value, rest) = varint(from)?;
+    match u32::try_from(value) {
+        Ok(tag) if tag >> 3 != 0 => Ok((tag, rest)),
+        _ => Err(DecodeErrorKind::FieldNumber),
+    }
+}
+
+/// Takes a varint. Of a tenth byte only the lowest bit counts, as in every implementation.
+#[inline(always)]
+pub(super) fn varint(from: &[u8]) -> Taken<'_, u64> {
+    if let [byte @ ..0x80, rest @ ..] = from {
+        return Ok((u64::from(*byte), rest));
+    }
+    if let Some(bytes) = from.first_chunk() {
+        let word = u64::from_le_bytes(*bytes);
+        let stops = !word & STOP;
+        if stops != 0 {
+            let (value, len) = until(word, stops);
+            // The length is 1 to 8, which the compiler does not see.
+            return Ok((value, from.get(len..).unwrap_or_default()));
+        }
+    }
+    let (value, len) = varint_slow(from);
+    match from.get(len..) {
+        Some(rest) if len != 0 => Ok((value, rest)),
+        _ => Err(cut(from)),
+    }
+}
+
+/// The varint at the front of `word`, given the clear top bits in it; and its length.
+#[inline(always)]
+fn until(word: u64, stops: u64) -> (u64, usize) {
+    // All bits up to and including the stop bit of the last byte.
+    let mask = stops ^ stops.wrapping_sub(1);
+    (varint::gather(word & mask), (stops.trailing_zeros() / 8 + 1) as usize)
+}
+
+/// Varints of nine or ten bytes, and those close to the end. The length is 0 if there is none.
+#[inline(never)]
+fn varint_slow(from: &[u8]) -> (u64, usize) {
+    if let [a, b, c, d, e, f, g, h, high, ref more @ ..] = *from {
+        let low = varint::gather(u64::from_le_bytes([a, b, c, d, e, f, g, h]));
+        let value = low | u64::from(high & 0x7f) << 56;
+        return match *more {
+            _ if high < 0x80 => (value, 9),
+            [top @ ..0x80, ..] => (value | u64::from(top) << 63, 10),
+            _ => (0, 0),
+        };
+    }
+    // Eight bytes or less: one word, filled up with continuation bytes. Two loads that overlap do
+    // for four and more.
+    let (word, len) = match *from {
+        [a, b, c, d, ..] if from.len() <= 8 => {
+            let tail = from.last_chunk().map_or(0, |tail| u64::from(u32::from_le_bytes(*tail)));
+            let shift = 8 * (from.len() - 4);
+            (u64::from(u32::from_le_bytes([a, b, c, d])) | tail << shift, from.len())
+        }
+        [a, b, c] => (u64::from(u32::from_le_bytes([a, b, c, 0])), 3),
+        [a, b] => (u64::from(u16::from_le_bytes([a, b])), 2),
+        [a] => (u64::from(a), 1),
+        _ => return (0, 0),
+    };
+    let stops = !word & STOP & (u64::MAX >> (64 - 8 * len));
+    if stops == 0 { (0, 0) } else { until(word, stops) }
+}
+
+/// Why there is no varint.
+#[cold]
+fn cut(from: &[u8]) -> DecodeErrorKind {
+    if from.len() < varint::LEN_MAX {
+        DecodeErrorKind::Truncated
+    } else {
+        DecodeErrorKind::VarintTooLong
+    }
+}
+
+/// Takes `LEN` bytes.
+#[inline(always)]
+pub(super) fn array<const LEN: usize>(from: &[u8]) -> Taken<'_, [u8; LEN]> {
+    match from.split_first_chunk() {
+        Some((bytes, rest)) => Ok((*bytes, rest)),
+        None => Err(DecodeErrorKind::Truncated),
+    }
+}
+
+/// Takes a length and as many bytes.
+#[inline(always)]
+pub(super) fn bytes(from: &[u8]) -> Taken<'_, &[u8]> {
+    let (len, rest) = varint(from)?;
+    // Compared before it is narrowed: a length past the end must not wrap where usize is small.
+    if len > rest.len() as u64 {
+        return Err(DecodeErrorKind::Truncated);
+    }
+    rest.split_at_checked(len as usize).ok_or(DecodeErrorKind::Truncated)
+}
