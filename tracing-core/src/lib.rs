@@ -24,6 +24,7 @@ pub mod buffer;
 pub mod ipc;
 
 pub mod producer;
+pub mod service;
 
 pub mod client;
 pub mod os;

@@ -9,9 +9,9 @@ use protos::{CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequest
 
 use super::core::Service;
 use super::session::state::State;
-use crate::buffer::{ChunkMeta, Identity, Patch};
 use crate::ids::{BufferId, ChunkId, FlushId, ProducerId, SessionId, WriterId};
 use crate::limits;
+use crate::service::store::{ChunkMeta, Identity, Patch};
 use crate::shm::ChunkHeader;
 
 impl Service {
@@ -85,8 +85,8 @@ impl Service {
             );
             return;
         }
-        if let Some(registered) = producer.writers.get(&header.writer)
-            && *registered != buffer_id
+        if let Some(registered) = producer.writers.get(&header.writer).copied()
+            && registered != buffer_id
         {
             self.chunks_discarded += 1;
             let text = format_args!(
@@ -118,8 +118,7 @@ impl Service {
         let buffer = self.buffers.get_mut(&buffer);
         let count = chunk.patches.len();
         let legal_writer = writer != 0 && writer <= limits::WRITER_ID_MAX;
-        let (Some(buffer), true) =
-            (buffer, legal_writer && count <= limits::PATCHES_PER_CHUNK_MAX)
+        let (Some(buffer), true) = (buffer, legal_writer && count <= limits::PATCHES_PER_CHUNK_MAX)
         else {
             self.patches_discarded += count as u64;
             return;

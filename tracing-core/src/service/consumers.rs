@@ -100,7 +100,8 @@ impl Service {
             Request::GetTraceStats(_) => match session.and_then(|id| self.trace_stats(id)) {
                 Some(stats) => {
                     let stats = Some(stats);
-                    let response = GetTraceStatsResponse { trace_stats: stats, ..Default::default() };
+                    let response =
+                        GetTraceStatsResponse { trace_stats: stats, ..Default::default() };
                     self.out.reply(client, call, response.encode_to_vec().into());
                 }
                 None => self.out.reject(client, call),

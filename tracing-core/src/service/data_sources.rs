@@ -19,9 +19,9 @@ use super::session::config::target_buffer;
 use super::session::flush::FlushFlags;
 use super::session::state::{Instance, InstanceState, State};
 use super::timers::TimerKind;
-use crate::buffer::TraceBuffer;
 use crate::ids::{FlushId, InstanceId, ProducerId, SessionId};
 use crate::limits;
+use crate::service::store::{Policy, TraceBuffer};
 
 /// Names one registration for as long as it stands: whose it is, and a running number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -158,8 +158,12 @@ pub(super) fn make_buffer(
     bytes: usize,
     policy: protos::TraceConfigBufferConfigFillPolicy,
 ) -> Option<TraceBuffer> {
-    let _ = (bytes, policy);
-    None
+    let policy = if policy == protos::TraceConfigBufferConfigFillPolicy::DISCARD {
+        Policy::Discard
+    } else {
+        Policy::Ring
+    };
+    TraceBuffer::new(bytes, policy)
 }
 
 impl Service {

@@ -63,6 +63,7 @@ mod query;
 mod session;
 mod snapshot;
 mod stats;
+mod store;
 mod timers;
 
 pub use self::config::{HostInfo, RegionFactory, ServiceConfig};

@@ -83,10 +83,6 @@ impl Outbox {
         self.log(LogLevel::Info, text.into());
     }
 
-    pub(super) fn debug(&mut self, text: impl Into<String>) {
-        self.log(LogLevel::Debug, text.into());
-    }
-
     fn log(&mut self, level: LogLevel, text: String) {
         // Names come from peers: a line end in one must not forge a second line.
         let text = if text.contains(char::is_control) {

@@ -3,14 +3,14 @@
 //! All carry the service's uid and sequence 1, so that no producer can be mistaken for it: the validator
 //! drops packets of producers that have these fields or kinds.
 
+use protos::{TracePacketWriter, TracingServiceEventWriter};
 use protozero::HeapSink;
 use protozero::rt::Writer as _;
-use protos::{TracePacketWriter, TracingServiceEventWriter};
 
 use super::core::Service;
 use super::session::state::{Lifecycle, Session, SlowSources};
-use super::{HostInfo, ServiceConfig};
 use super::snapshot;
+use super::{HostInfo, ServiceConfig};
 use crate::ids::SessionId;
 use crate::time::Now;
 
@@ -79,7 +79,12 @@ fn event(
     packet(config, machine_id, Some(at_ns), |p| fill(&mut p.service_event()))
 }
 
-fn clock_snapshot(config: &ServiceConfig, machine_id: u32, session: &Session, now: &Now) -> Vec<u8> {
+fn clock_snapshot(
+    config: &ServiceConfig,
+    machine_id: u32,
+    session: &Session,
+    now: &Now,
+) -> Vec<u8> {
     let builtin = session.config.builtin_data_sources.as_ref();
     let primary = builtin.and_then(|b| b.primary_trace_clock).filter(|c| c.0 != 0);
     packet(config, machine_id, None, |p| {

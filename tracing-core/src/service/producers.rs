@@ -14,10 +14,10 @@ use protos::{
 };
 use protozero::Message as _;
 
+use super::Peer;
 use super::core::Service;
 use super::outbox::Outbox;
 use super::port::ProducerRequest as Request;
-use super::Peer;
 use crate::ids::{BufferId, CallId, ClientId, InstanceId, ProducerId, WriterId};
 use crate::limits;
 use crate::shm::{PageSize, Region, Smb};

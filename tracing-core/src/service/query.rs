@@ -44,9 +44,7 @@ impl Service {
         let mut parts = Parts { done: Vec::new(), bytes: Vec::new() };
         parts.add(&TracingServiceState {
             num_sessions: Some(live().count() as i32),
-            num_sessions_started: Some(
-                live().filter(|s| s.state == State::Started).count() as i32
-            ),
+            num_sessions_started: Some(live().filter(|s| s.state == State::Started).count() as i32),
             tracing_service_version: Some(self.config.version.clone()),
             supports_tracing_sessions: Some(true),
             ..Default::default()
@@ -69,8 +67,7 @@ impl Service {
                         sdk_version: Some(producer.sdk_version.clone()),
                         frozen: Some(false),
                         machine_id: (machine_id != 0).then_some(machine_id),
-                        machine_name: (machine_id != 0)
-                            .then(|| producer.peer.machine_name.clone()),
+                        machine_name: (machine_id != 0).then(|| producer.peer.machine_name.clone()),
                         ..Default::default()
                     }],
                     ..Default::default()

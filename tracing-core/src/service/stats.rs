@@ -7,8 +7,8 @@ use protos::{
 use super::core::Service;
 use super::session::read::SequenceKey;
 use super::session::state::FinalFlush;
-use crate::buffer;
 use crate::ids::SessionId;
+use crate::service::store as buffer;
 
 impl Service {
     /// The statistics of a session and of the service, as of now.
@@ -46,11 +46,8 @@ impl Service {
                 continue;
             }
             for writer in buffer.writer_stats() {
-                let key = SequenceKey {
-                    machine: 0,
-                    producer: writer.producer,
-                    writer: writer.writer,
-                };
+                let key =
+                    SequenceKey { machine: 0, producer: writer.producer, writer: writer.writer };
                 stats.writer_stats.push(TraceStatsWriterStats {
                     sequence_id: Some(session.sequences.id(key).into()),
                     buffer: Some(index as u32),

@@ -107,11 +107,6 @@ impl Timers {
         self.cancel(kind, id);
         Some((kind, id))
     }
-
-    /// How many are set.
-    pub(super) fn len(&self) -> usize {
-        self.by_name.len()
-    }
 }
 
 fn reading(now: &Now, clock: Clock) -> u64 {

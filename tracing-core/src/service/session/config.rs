@@ -252,7 +252,9 @@ fn notes(config: &TraceConfig) -> Vec<String> {
     let mut notes = Vec::new();
     for (index, buffer) in config.buffers.iter().enumerate() {
         if buffer.experimental_mode.is_some_and(|m| m.0 != 0) {
-            notes.push(format!("buffer {index}: experimental_mode is not built, a V1 buffer is used"));
+            notes.push(format!(
+                "buffer {index}: experimental_mode is not built, a V1 buffer is used"
+            ));
         }
     }
     if config.compression.is_some() || config.compression_type.is_some_and(|c| c.0 != 0) {

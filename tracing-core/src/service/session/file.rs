@@ -16,9 +16,9 @@ use super::read::{PacketSink, Room};
 use super::state::State;
 use crate::ids::{FileId, SessionId};
 use crate::limits;
+use crate::service::FileError;
 use crate::service::core::Service;
 use crate::service::timers::TimerKind;
-use crate::service::FileError;
 
 /// The period of writes that a config asks for, ms.
 pub(in crate::service) fn period_ms(config: &TraceConfig) -> u64 {

@@ -258,8 +258,7 @@ impl Service {
         self.timers.set_aligned(&self.now, period.into(), TimerKind::ClearState, id.0);
         let mut asked: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
         for instance in session.instances.values() {
-            let runs =
-                matches!(instance.state, InstanceState::Starting | InstanceState::Started);
+            let runs = matches!(instance.state, InstanceState::Starting | InstanceState::Started);
             if instance.clears_state && runs {
                 asked.entry(instance.producer).or_default().push(instance.id);
             }

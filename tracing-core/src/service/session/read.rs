@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use super::state::Lifecycle;
-use crate::buffer::TraceBuffer;
 use crate::ids::{CallId, ClientId, ProducerId, SessionId, WriterId};
 use crate::limits;
-use crate::packet::PacketStreamValidator;
 use crate::service::core::Service;
 use crate::service::outbox::Outbox;
 use crate::service::packets;
+use crate::service::store::PacketStreamValidator;
+use crate::service::store::TraceBuffer;
 
 /// Whether a sink takes more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl SequenceIds {
 
 /// The trusted fields of a packet, appended so that they win over what a producer may have written.
 struct Trailer {
-    key: Option<(SequenceKey, i32, i32)>,
+    key: Option<(SequenceKey, u32, Option<i32>)>,
     bytes: [u8; 64],
     /// Without the loss mark, which is the only thing that changes within a sequence.
     fixed_len: usize,
@@ -104,17 +104,17 @@ impl Trailer {
         &mut self,
         ids: &mut SequenceIds,
         key: SequenceKey,
-        (uid, pid): (i32, i32),
+        (uid, pid): (u32, Option<i32>),
         dropped: u32,
     ) -> &[u8] {
         if self.key != Some((key, uid, pid)) {
             self.key = Some((key, uid, pid));
             self.fixed_len = 0;
             // Negative int32 take ten bytes, as the wire format sign-extends them.
-            self.put(3, uid as i64 as u64);
+            self.put(3, i64::from(uid as i32) as u64);
             self.put(10, ids.id(key).into());
-            if pid > 0 {
-                self.put(79, pid as u64);
+            if let Some(pid) = pid {
+                self.put(79, i64::from(pid) as u64);
             }
             if key.machine != 0 {
                 self.put(98, key.machine.into());
@@ -295,10 +295,8 @@ impl Service {
             // Nothing logs during a pass, so the queue put aside is all there is.
             self.out = out;
             let Some(consumer) = self.consumers.get_mut(&client) else { return };
-            consumer.read = has_more.then_some(ReadStream {
-                call: read.call,
-                on_the_way: read.on_the_way + sent,
-            });
+            consumer.read = has_more
+                .then_some(ReadStream { call: read.call, on_the_way: read.on_the_way + sent });
         }
     }
 

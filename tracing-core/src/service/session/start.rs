@@ -10,12 +10,12 @@ use super::config::{self, Checked};
 use super::file::SessionFile;
 use super::flush::FlushStrategy;
 use super::state::{InstanceState, Lifecycle, Session, State, push_concurrent};
-use crate::buffer::TraceBuffer;
 use crate::ids::{BufferId, ClientId, FileId, SessionId};
 use crate::limits;
 use crate::service::FileError;
 use crate::service::core::Service;
 use crate::service::data_sources;
+use crate::service::store::TraceBuffer;
 use crate::service::timers::{Clock, TimerKind};
 
 impl Service {
@@ -39,9 +39,11 @@ impl Service {
             _ => {}
         }
         if attached.is_some() {
-            return Err("another tracing session is already active for this consumer; FreeBuffers \
+            return Err(
+                "another tracing session is already active for this consumer; FreeBuffers \
                         was forgotten"
-                .into());
+                    .into(),
+            );
         }
         let Checked { filters, notes } = config::check(&config)?;
         self.check_exclusive(&config)?;
@@ -134,8 +136,7 @@ impl Service {
     }
 
     fn choose_uuid(&mut self, config: &TraceConfig) -> (i64, i64) {
-        let asked =
-            (config.trace_uuid_lsb.unwrap_or(0), config.trace_uuid_msb.unwrap_or(0));
+        let asked = (config.trace_uuid_lsb.unwrap_or(0), config.trace_uuid_msb.unwrap_or(0));
         if asked != (0, 0) {
             return asked;
         }
@@ -156,8 +157,7 @@ impl Service {
         if priority > 0 {
             let ids: Vec<SessionId> = self.sessions.keys().copied().collect();
             for id in ids {
-                let reason =
-                    format!("aborted by a higher-priority ({priority}) exclusive session");
+                let reason = format!("aborted by a higher-priority ({priority}) exclusive session");
                 self.free_session(id, &reason);
             }
         }
@@ -353,11 +353,8 @@ impl Service {
     ) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let Some(instance) = session.instances.get_mut(&key) else { return };
-        instance.state = if instance.notifies_start {
-            InstanceState::Starting
-        } else {
-            InstanceState::Started
-        };
+        instance.state =
+            if instance.notifies_start { InstanceState::Starting } else { InstanceState::Started };
         let response = data_sources::start_command(instance.id, &instance.config);
         if let Some(producer) = self.producers.get_mut(&key.0) {
             producer.command(&mut self.out, response, None);
