@@ -20,8 +20,10 @@
 
 #![forbid(unsafe_code)]
 
-// Schema names are kept as they are, whatever Rust's habits; and a message's size is the schema's.
+// Schema names are kept as they are, whatever Rust's habits, a message's size is the schema's, and
+// what has no comment there has none here.
 #[allow(
+    missing_docs,
     non_camel_case_types,
     non_upper_case_globals,
     non_snake_case,

@@ -112,6 +112,25 @@ pub enum Kind {
     Message(fn() -> &'static MessageDescriptor),
 }
 
+/// A message.
+#[doc(hidden)]
+#[must_use]
+pub const fn message(name: &'static str, fields: &'static [FieldDescriptor]) -> MessageDescriptor {
+    MessageDescriptor { name, fields }
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __message_kind {
+    ($message:ty) => {
+        $crate::descriptor::Kind::Message(|| <$message>::DESCRIPTOR)
+    };
+}
+
+/// The type of a field that holds a message.
+#[doc(hidden)]
+pub use __message_kind as of;
+
 /// A singular field, in one line of generated code.
 #[doc(hidden)]
 #[must_use]

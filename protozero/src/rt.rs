@@ -3,7 +3,8 @@
 //! All is generic over the field number, so that tags are constants of the code they end up in.
 
 pub use crate::decode::{
-    DecodeContext, Field, Fields, PackedFixed32, PackedFixed64, PackedVarint, Reader, Value,
+    DecodeContext, Field, Fields, PackedFixed32, PackedFixed64, PackedVarint, Reader, TypedField,
+    TypedReader, Value,
 };
 pub use crate::encode::Scope;
 pub use crate::error::{DecodeError, DecodeErrorKind, WriteError};
@@ -138,4 +139,16 @@ pub fn decode<M: crate::Message>(bytes: &[u8]) -> Result<M, CallError> {
 #[cfg(feature = "alloc")]
 pub fn encode<M: crate::Message>(message: &M) -> alloc::vec::Vec<u8> {
     message.encode_to_vec()
+}
+
+/// Enters a packed run, from within a [`TypedField::read`].
+///
+/// # Errors
+/// As [`Fields::begin_run`].
+#[inline(always)]
+pub fn run<'a, F: TypedField<'a>>(
+    fields: &mut Fields<'a>,
+    element: u32,
+) -> Result<Option<F>, DecodeError> {
+    fields.begin_run(element).map(|()| None)
 }

@@ -11,7 +11,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let message = &cx.schema.messages[id.0];
     let name = ident(&cx.names.message(id).owned);
     let full = message.path.full();
-    let cfg = cx.config.text_feature.as_ref().map(|f| quote! { #[cfg(feature = #f)] });
+    let cfg = cx.cfg_text();
     let fields = message.fields.iter().map(|f| {
         let (name, number) = (&f.name, Literal::u32_unsuffixed(f.number));
         let label = match f.label {
@@ -22,7 +22,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         let kind = match f.kind {
             Kind::Message(id) => {
                 let ty = cx.owned(id);
-                quote! { d::Kind::Message(|| #ty::DESCRIPTOR) }
+                quote! { d::of!(#ty) }
             }
             Kind::Enum(id) => {
                 let ty = cx.enumeration(id);
@@ -39,10 +39,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         #cfg
         impl #name {
             /// What the text format knows of this message.
-            pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-                use protozero::descriptor as d;
-                &d::MessageDescriptor { name: #full, fields: &[#(#fields),*] }
-            };
+            pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(#full, &[#(#fields),*]);
         }
     }
 }

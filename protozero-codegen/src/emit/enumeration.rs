@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::{Context, docs, ident};
+use super::{Context, docs, docs_or, ident};
 use crate::model::EnumId;
 use crate::names::{Taken, raw};
 
@@ -11,11 +11,11 @@ pub(super) fn emit(cx: &Context<'_>, id: EnumId) -> TokenStream {
     let e = &cx.schema.enums[id.0];
     let name = ident(cx.names.enumeration(id));
     let full = e.path.full();
-    let doc = docs(&e.comment, e.deprecated, &format!("`{full}`."));
+    let doc = docs_or(&e.comment, e.deprecated, &format!("`{full}`."));
     // The names an associated constant could hide: those of the impl below.
     let mut taken = Taken::new(&["NAME", "VALUES"]);
     let constants = e.values.iter().map(|v| {
-        let doc = docs(&v.comment, v.deprecated, &format!("Value {}.", v.number));
+        let doc = docs(&v.comment, v.deprecated);
         let name = raw(&taken.take(v.name.clone()));
         let number = proc_macro2::Literal::i32_unsuffixed(v.number);
         quote! { #doc pub const #name: Self = Self(#number); }
@@ -48,7 +48,7 @@ pub(super) fn emit(cx: &Context<'_>, id: EnumId) -> TokenStream {
         }
         impl core::fmt::Debug for #name {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                rt::debug_enum(*self, f)
+                protozero::message::debug_enum(*self, f)
             }
         }
     }

@@ -13,7 +13,7 @@ use quote::{format_ident, quote};
 
 use crate::error::Error;
 use crate::format::format;
-use crate::model::{EnumId, Field, Kind, Label, MessageId, Schema};
+use crate::model::{EnumId, Kind, MessageId, Schema};
 use crate::names::{Names, raw};
 use crate::{Config, OutputFile};
 
@@ -80,13 +80,24 @@ impl Context<'_> {
         let more = file.comment.iter().map(|line| format!(" {line}"));
         let gap = (!file.comment.is_empty()).then_some("");
         let more = gap.map(str::to_owned).into_iter().chain(more);
-        let uses = (!items.is_empty()).then(|| quote! { use protozero::rt; });
+        let any = |yes: bool| yes && !file.messages.is_empty();
+        let rt = any(faces.writer || faces.reader).then(|| quote! { use protozero::rt; });
+        let descriptors = any(faces.descriptor).then(|| {
+            let cfg = self.cfg_text();
+            quote! { #cfg use protozero::descriptor as d; }
+        });
         quote! {
             #![doc = #summary]
             #(#![doc = #more])*
-            #uses
+            #rt
+            #descriptors
             #items
         }
+    }
+
+    /// The attribute that hides descriptors.
+    pub fn cfg_text(&self) -> TokenStream {
+        self.config.text_feature.iter().map(|f| quote! { #[cfg(feature = #f)] }).collect()
     }
 
     /// The owned struct.
@@ -156,33 +167,37 @@ pub(crate) fn rt_packed(kind: Kind) -> Ident {
     format_ident!("packed_{}", kind.keyword())
 }
 
-/// A comment as doc attributes; `fallback` when there is none.
-pub(crate) fn docs(lines: &[String], deprecated: bool, fallback: &str) -> TokenStream {
+/// A comment as doc attributes.
+pub(crate) fn docs(lines: &[String], deprecated: bool) -> TokenStream {
     let mut lines: Vec<String> = lines.to_vec();
-    if lines.is_empty() {
-        lines.push(fallback.to_owned());
-    }
     if deprecated {
-        lines.extend([String::new(), "Deprecated.".to_owned()]);
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        lines.push("Deprecated.".to_owned());
     }
     let lines = lines.iter().map(|l| if l.is_empty() { String::new() } else { format!(" {l}") });
     quote! { #(#[doc = #lines])* }
 }
 
-/// The first sentence of a comment, on one line.
-pub(crate) fn summary(lines: &[String], fallback: &str) -> String {
-    let paragraph: Vec<&str> =
-        lines.iter().map(String::as_str).take_while(|l| !l.is_empty()).collect();
-    let text = paragraph.join(" ");
-    match text.split_once(". ") {
-        _ if text.is_empty() => format!(" {fallback}"),
-        Some((first, _)) => format!(" {first}."),
-        None => format!(" {text}"),
+/// As [`docs`], with something to say when nothing was said.
+pub(crate) fn docs_or(lines: &[String], deprecated: bool, fallback: &str) -> TokenStream {
+    if lines.is_empty() {
+        docs(&[fallback.to_owned()], deprecated)
+    } else {
+        docs(lines, deprecated)
     }
 }
 
-/// What is said of a field without a comment.
-pub(crate) fn field_fallback(field: &Field) -> String {
-    let label = if field.label == Label::Repeated { "repeated " } else { "" };
-    format!("Field {}, {label}{}.", field.number, field.kind.keyword())
+/// The first sentence of a comment, on one line.
+pub(crate) fn summary(lines: &[String]) -> TokenStream {
+    let paragraph: Vec<&str> =
+        lines.iter().map(String::as_str).take_while(|l| !l.is_empty()).collect();
+    let text = paragraph.join(" ");
+    let text = match text.split_once(". ") {
+        _ if text.is_empty() => return TokenStream::new(),
+        Some((first, _)) => format!(" {first}."),
+        None => format!(" {text}"),
+    };
+    quote! { #[doc = #text] }
 }

@@ -3,7 +3,7 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
-use super::{Context, docs, field_fallback, ident, rt};
+use super::{Context, docs, docs_or, ident, rt};
 use crate::model::{Default, Field, Kind, Label, Message, MessageId};
 use crate::names::{Taken, raw, variants};
 
@@ -12,7 +12,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let names = cx.names.message(id);
     let name = ident(&names.owned);
     let full = message.path.full();
-    let doc = docs(&message.comment, message.deprecated, &format!("`{full}`."));
+    let doc = docs_or(&message.comment, message.deprecated, &format!("`{full}`."));
     let mut taken = Taken::new(&["unknown_fields"]);
     let mut done = vec![false; message.oneofs.len()];
     let mut fields = TokenStream::new();
@@ -27,7 +27,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
                 let name = raw(&taken.take(oneof.name.clone()));
                 let ty = ident(&names.oneofs[at]);
                 let numbers = members(message, at).map(|f| Literal::u32_unsuffixed(f.number));
-                let doc = docs(&oneof.comment, false, "At most one of these.");
+                let doc = docs_or(&oneof.comment, false, "At most one of these.");
                 fields.extend(quote! { #doc #[pb(oneof, #(#numbers),*)] pub #name: Option<#ty>, });
             }
             Some(_) => {}
@@ -54,7 +54,7 @@ fn members(message: &Message, oneof: usize) -> impl Iterator<Item = &Field> {
 }
 
 fn field(cx: &Context<'_>, f: &Field, name: &proc_macro2::Ident) -> TokenStream {
-    let doc = docs(&f.comment, f.deprecated, &field_fallback(f));
+    let doc = docs(&f.comment, f.deprecated);
     let (kind, number) = (rt(f.kind), Literal::u32_unsuffixed(f.number));
     let scalar = cx.scalar(f.kind);
     let (flag, ty) = match f.label {
@@ -71,11 +71,11 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
     let name = ident(name);
     let oneof = &message.oneofs[at];
     let title = format!("`{}.{}`.", message.path.full(), oneof.name);
-    let doc = docs(&oneof.comment, false, &title);
+    let doc = docs_or(&oneof.comment, false, &title);
     let variants = variants(message, &[], |i| message.fields[i].oneof == Some(at));
     let variants = message.fields.iter().zip(variants).filter_map(|(f, variant)| {
         let variant = variant?;
-        let doc = docs(&f.comment, f.deprecated, &field_fallback(f));
+        let doc = docs(&f.comment, f.deprecated);
         let (kind, number) = (rt(f.kind), Literal::u32_unsuffixed(f.number));
         let scalar = cx.scalar(f.kind);
         let (flag, ty) = match f.boxed {

@@ -3,7 +3,7 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
-use super::{Context, docs, ident};
+use super::{Context, docs_or, ident};
 use crate::model::{MessageId, Method};
 use crate::names::{raw, snake};
 
@@ -12,7 +12,7 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
     let module = ident(cx.names.service(cx.file, at));
     let full = service.path.full();
     let short = service.path.parts.concat();
-    let doc = docs(&service.comment, false, &format!("Service `{full}`."));
+    let doc = docs_or(&service.comment, false, &format!("Service `{full}`."));
     let table = (1..).zip(&service.methods).map(|(id, m)| {
         let (id, name, streaming) = (Literal::u32_unsuffixed(id), &m.name, m.streaming);
         quote! { rt::MethodInfo { id: #id, name: #name, streaming: #streaming } }
@@ -20,7 +20,7 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
     let requests = side(cx, &service.methods, "Request", |m| m.request);
     let responses = side(cx, &service.methods, "Response", |m| m.response);
     let hosts = service.methods.iter().map(|m| {
-        let (doc, name) = (docs(&m.comment, false, &format!("`{}`.", m.name)), method(m));
+        let (doc, name) = (docs_or(&m.comment, false, &format!("`{}`.", m.name)), method(m));
         let request = inner(cx, m.request);
         quote! { #doc fn #name(&mut self, call: Self::Call, request: #request); }
     });
@@ -29,7 +29,7 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
         quote! { Request::#variant(request) => self.#name(call, request), }
     });
     let calls = service.methods.iter().map(|m| {
-        let (doc, name) = (docs(&m.comment, false, &format!("`{}`.", m.name)), method(m));
+        let (doc, name) = (docs_or(&m.comment, false, &format!("`{}`.", m.name)), method(m));
         let (variant, request) = (raw(&m.name), inner(cx, m.request));
         quote! {
             #doc

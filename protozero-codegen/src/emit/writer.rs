@@ -1,9 +1,12 @@
 //! Writers: a thin guard around an open message, one call into `protozero::rt` per field.
+//!
+//! Setters carry the name of their field. A message field also has `NAME_raw`, for a body that is
+//! encoded already, and a bytes field `NAME_gather`, for several slices that become one value.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::{Context, field_fallback, ident, rt, rt_packed, summary};
+use super::{Context, ident, rt, rt_packed, summary};
 use crate::model::{Field, Kind, Label, MessageId};
 use crate::names::{Taken, raw};
 
@@ -13,9 +16,9 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let writer = ident(&names.writer);
     let full = message.path.full();
     let doc = if cx.config.faces.owned {
-        format!(" Writes a [`{}`], field by field; dropping it closes the message.", names.owned)
+        format!(" Writes a [`{}`]; dropping it closes the message.", names.owned)
     } else {
-        format!(" Writes a `{full}`, field by field; dropping it closes the message.")
+        format!(" Writes a `{full}`; dropping it closes the message.")
     };
     let mut taken = Taken::new(&["append_raw"]);
     let plain: Vec<_> = message.fields.iter().map(|f| taken.take(f.name.clone())).collect();
@@ -44,7 +47,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
 }
 
 fn setter(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> TokenStream {
-    let doc = summary(&f.comment, &field_fallback(f));
+    let doc = summary(&f.comment);
     let name = raw(plain);
     let number = Literal::u32_unsuffixed(f.number);
     let call = rt(f.kind);
@@ -52,14 +55,12 @@ fn setter(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> TokenS
         Kind::Message(id) => {
             let writer = cx.writer(id);
             let pre = raw(&taken.take(format!("{plain}_raw")));
-            let pre_doc = format!(" `{plain}`, its body already encoded.");
             return quote! {
-                #[doc = #doc]
+                #doc
                 #[inline]
                 pub fn #name(&mut self) -> #writer<'_> {
                     rt::message::<#number, _>(&mut self.s)
                 }
-                #[doc = #pre_doc]
                 #[inline]
                 pub fn #pre(&mut self, body: &[u8]) -> &mut Self {
                     rt::message_raw::<#number>(&mut self.s, body);
@@ -69,15 +70,13 @@ fn setter(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> TokenS
         }
         Kind::Bytes => {
             let gather = raw(&taken.take(format!("{plain}_gather")));
-            let gather_doc = format!(" `{plain}`, gathered from several slices.");
             return quote! {
-                #[doc = #doc]
+                #doc
                 #[inline]
                 pub fn #name(&mut self, value: &[u8]) -> &mut Self {
                     rt::bytes::<#number>(&mut self.s, value);
                     self
                 }
-                #[doc = #gather_doc]
                 #[inline]
                 pub fn #gather(&mut self, parts: &[&[u8]]) -> &mut Self {
                     rt::bytes_gather::<#number>(&mut self.s, parts);
@@ -95,7 +94,7 @@ fn setter(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> TokenS
             _ => quote! { values },
         };
         return quote! {
-            #[doc = #doc]
+            #doc
             #[inline]
             pub fn #name(&mut self, values: impl IntoIterator<Item = #ty>) -> &mut Self {
                 rt::#call::<#number>(&mut self.s, #values);
@@ -109,7 +108,7 @@ fn setter(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> TokenS
         _ => (ty, quote! { value }),
     };
     quote! {
-        #[doc = #doc]
+        #doc
         #[inline]
         pub fn #name(&mut self, value: #ty) -> &mut Self {
             rt::#call::<#number>(&mut self.s, #value);

@@ -11,12 +11,14 @@ pub mod limits;
 mod packed;
 mod reader;
 mod take;
+mod typed;
 
 pub use field::{Field, Value};
 pub use fields::Fields;
 pub use limits::DecodeContext;
 pub use packed::{PackedFixed32, PackedFixed64, PackedVarint};
 pub use reader::Reader;
+pub use typed::{TypedField, TypedReader};
 
 #[cfg(test)]
 mod tests;

@@ -2,569 +2,305 @@
 
 //! `perfetto/common/commit_data_request.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.CommitDataRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CommitDataRequest {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub chunks_to_move: Vec<CommitDataRequestChunksToMove>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub chunks_to_patch: Vec<CommitDataRequestChunkToPatch>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub flush_request_id: Option<u64>,
+    #[pb(message, 1, repeated)] pub chunks_to_move: Vec<CommitDataRequestChunksToMove>,
+    #[pb(message, 2, repeated)] pub chunks_to_patch: Vec<CommitDataRequestChunkToPatch>,
+    #[pb(uint64, 3)] pub flush_request_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`CommitDataRequest`], field by field; dropping it closes the message.
-pub struct CommitDataRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`CommitDataRequest`]; dropping it closes the message.
+pub struct CommitDataRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for CommitDataRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.CommitDataRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl CommitDataRequestWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn chunks_to_move(&mut self) -> CommitDataRequestChunksToMoveWriter<'_> {
+    #[inline] pub fn chunks_to_move(&mut self) -> CommitDataRequestChunksToMoveWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `chunks_to_move`, its body already encoded.
-    #[inline]
-    pub fn chunks_to_move_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chunks_to_move_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn chunks_to_patch(&mut self) -> CommitDataRequestChunkToPatchWriter<'_> {
+    #[inline] pub fn chunks_to_patch(&mut self) -> CommitDataRequestChunkToPatchWriter<'_> {
         rt::message::<2, _>(&mut self.s)
     }
-    /// `chunks_to_patch`, its body already encoded.
-    #[inline]
-    pub fn chunks_to_patch_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chunks_to_patch_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn flush_request_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn flush_request_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.CommitDataRequest` where it lies, field by field.
+pub type CommitDataRequestReader<'a> = rt::TypedReader<'a, CommitDataRequestField<'a>>;
 /// A field of a `perfetto.protos.CommitDataRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum CommitDataRequestField<'a> {
-    /// Field 1, repeated message.
     ChunksToMove(CommitDataRequestChunksToMoveReader<'a>),
-    /// Field 2, repeated message.
     ChunksToPatch(CommitDataRequestChunkToPatchReader<'a>),
-    /// Field 3, uint64.
     FlushRequestId(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.CommitDataRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct CommitDataRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> CommitDataRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<CommitDataRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        CommitDataRequestField::ChunksToMove(
-                            CommitDataRequestChunksToMoveReader::new(f.bytes()?),
-                        )
-                    }
-                    18 => {
-                        CommitDataRequestField::ChunksToPatch(
-                            CommitDataRequestChunkToPatchReader::new(f.bytes()?),
-                        )
-                    }
-                    24 => CommitDataRequestField::FlushRequestId(f.uint64()?),
-                    _ => CommitDataRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for CommitDataRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => {
+                Self::ChunksToMove(CommitDataRequestChunksToMoveReader::new(f.bytes()?))
+            }
+            18 => {
+                Self::ChunksToPatch(CommitDataRequestChunkToPatchReader::new(f.bytes()?))
+            }
+            24 => Self::FlushRequestId(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for CommitDataRequestReader<'a> {
-    type Item = Result<CommitDataRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl CommitDataRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.CommitDataRequest",
-            fields: &[
-                d::repeated(
-                    "chunks_to_move",
-                    1,
-                    d::Kind::Message(|| CommitDataRequestChunksToMove::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "chunks_to_patch",
-                    2,
-                    d::Kind::Message(|| CommitDataRequestChunkToPatch::DESCRIPTOR),
-                ),
-                d::optional("flush_request_id", 3, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.CommitDataRequest",
+        &[
+            d::repeated("chunks_to_move", 1, d::of!(CommitDataRequestChunksToMove)),
+            d::repeated("chunks_to_patch", 2, d::of!(CommitDataRequestChunkToPatch)),
+            d::optional("flush_request_id", 3, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.CommitDataRequest.ChunksToMove`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CommitDataRequestChunksToMove {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub page: Option<u32>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub chunk: Option<u32>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub target_buffer: Option<u32>,
-    /// Field 4, bytes.
-    #[pb(bytes, 4)]
-    pub data: Option<Vec<u8>>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub chunk_incomplete: Option<bool>,
+    #[pb(uint32, 1)] pub page: Option<u32>,
+    #[pb(uint32, 2)] pub chunk: Option<u32>,
+    #[pb(uint32, 3)] pub target_buffer: Option<u32>,
+    #[pb(bytes, 4)] pub data: Option<Vec<u8>>,
+    #[pb(bool, 5)] pub chunk_incomplete: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`CommitDataRequestChunksToMove`], field by field; dropping it closes the message.
-pub struct CommitDataRequestChunksToMoveWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`CommitDataRequestChunksToMove`]; dropping it closes the message.
+pub struct CommitDataRequestChunksToMoveWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for CommitDataRequestChunksToMoveWriter<'w> {
     const NAME: &'static str = "perfetto.protos.CommitDataRequest.ChunksToMove";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl CommitDataRequestChunksToMoveWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn page(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn chunk(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn target_buffer(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, bytes.
-    #[inline]
-    pub fn data(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<4>(&mut self.s, value);
-        self
-    }
-    /// `data`, gathered from several slices.
-    #[inline]
-    pub fn data_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn page(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn chunk(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn target_buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn data(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<4>(&mut self.s, value); self }
+    #[inline] pub fn data_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<4>(&mut self.s, parts);
         self
     }
-    /// Field 5, bool.
-    #[inline]
-    pub fn chunk_incomplete(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn chunk_incomplete(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.CommitDataRequest.ChunksToMove` where it lies, field by field.
+pub type CommitDataRequestChunksToMoveReader<'a> = rt::TypedReader<
+    'a,
+    CommitDataRequestChunksToMoveField<'a>,
+>;
 /// A field of a `perfetto.protos.CommitDataRequest.ChunksToMove`.
 #[derive(Clone, Copy, Debug)]
 pub enum CommitDataRequestChunksToMoveField<'a> {
-    /// Field 1, uint32.
     Page(u32),
-    /// Field 2, uint32.
     Chunk(u32),
-    /// Field 3, uint32.
     TargetBuffer(u32),
-    /// Field 4, bytes.
     Data(&'a [u8]),
-    /// Field 5, bool.
     ChunkIncomplete(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.CommitDataRequest.ChunksToMove` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct CommitDataRequestChunksToMoveReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> CommitDataRequestChunksToMoveReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<CommitDataRequestChunksToMoveField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => CommitDataRequestChunksToMoveField::Page(f.uint32()?),
-                    16 => CommitDataRequestChunksToMoveField::Chunk(f.uint32()?),
-                    24 => CommitDataRequestChunksToMoveField::TargetBuffer(f.uint32()?),
-                    34 => CommitDataRequestChunksToMoveField::Data(f.bytes()?),
-                    40 => CommitDataRequestChunksToMoveField::ChunkIncomplete(f.bool()?),
-                    _ => CommitDataRequestChunksToMoveField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for CommitDataRequestChunksToMoveField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Page(f.uint32()?),
+            16 => Self::Chunk(f.uint32()?),
+            24 => Self::TargetBuffer(f.uint32()?),
+            34 => Self::Data(f.bytes()?),
+            40 => Self::ChunkIncomplete(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for CommitDataRequestChunksToMoveReader<'a> {
-    type Item = Result<CommitDataRequestChunksToMoveField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl CommitDataRequestChunksToMove {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.CommitDataRequest.ChunksToMove",
-            fields: &[
-                d::optional("page", 1, d::Kind::Uint32),
-                d::optional("chunk", 2, d::Kind::Uint32),
-                d::optional("target_buffer", 3, d::Kind::Uint32),
-                d::optional("data", 4, d::Kind::Bytes),
-                d::optional("chunk_incomplete", 5, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.CommitDataRequest.ChunksToMove",
+        &[
+            d::optional("page", 1, d::Kind::Uint32),
+            d::optional("chunk", 2, d::Kind::Uint32),
+            d::optional("target_buffer", 3, d::Kind::Uint32),
+            d::optional("data", 4, d::Kind::Bytes),
+            d::optional("chunk_incomplete", 5, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.CommitDataRequest.ChunkToPatch`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CommitDataRequestChunkToPatch {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub target_buffer: Option<u32>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub writer_id: Option<u32>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub chunk_id: Option<u32>,
-    /// Field 4, repeated message.
-    #[pb(message, 4, repeated)]
-    pub patches: Vec<CommitDataRequestChunkToPatchPatch>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub has_more_patches: Option<bool>,
+    #[pb(uint32, 1)] pub target_buffer: Option<u32>,
+    #[pb(uint32, 2)] pub writer_id: Option<u32>,
+    #[pb(uint32, 3)] pub chunk_id: Option<u32>,
+    #[pb(message, 4, repeated)] pub patches: Vec<CommitDataRequestChunkToPatchPatch>,
+    #[pb(bool, 5)] pub has_more_patches: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`CommitDataRequestChunkToPatch`], field by field; dropping it closes the message.
-pub struct CommitDataRequestChunkToPatchWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`CommitDataRequestChunkToPatch`]; dropping it closes the message.
+pub struct CommitDataRequestChunkToPatchWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for CommitDataRequestChunkToPatchWriter<'w> {
     const NAME: &'static str = "perfetto.protos.CommitDataRequest.ChunkToPatch";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl CommitDataRequestChunkToPatchWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn target_buffer(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn writer_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn chunk_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, repeated message.
-    #[inline]
-    pub fn patches(&mut self) -> CommitDataRequestChunkToPatchPatchWriter<'_> {
+    #[inline] pub fn target_buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn writer_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn chunk_id(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn patches(&mut self) -> CommitDataRequestChunkToPatchPatchWriter<'_> {
         rt::message::<4, _>(&mut self.s)
     }
-    /// `patches`, its body already encoded.
-    #[inline]
-    pub fn patches_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    /// Field 5, bool.
-    #[inline]
-    pub fn has_more_patches(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn patches_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
+    #[inline] pub fn has_more_patches(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.CommitDataRequest.ChunkToPatch` where it lies, field by field.
+pub type CommitDataRequestChunkToPatchReader<'a> = rt::TypedReader<
+    'a,
+    CommitDataRequestChunkToPatchField<'a>,
+>;
 /// A field of a `perfetto.protos.CommitDataRequest.ChunkToPatch`.
 #[derive(Clone, Copy, Debug)]
 pub enum CommitDataRequestChunkToPatchField<'a> {
-    /// Field 1, uint32.
     TargetBuffer(u32),
-    /// Field 2, uint32.
     WriterId(u32),
-    /// Field 3, uint32.
     ChunkId(u32),
-    /// Field 4, repeated message.
     Patches(CommitDataRequestChunkToPatchPatchReader<'a>),
-    /// Field 5, bool.
     HasMorePatches(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.CommitDataRequest.ChunkToPatch` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct CommitDataRequestChunkToPatchReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> CommitDataRequestChunkToPatchReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<CommitDataRequestChunkToPatchField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => CommitDataRequestChunkToPatchField::TargetBuffer(f.uint32()?),
-                    16 => CommitDataRequestChunkToPatchField::WriterId(f.uint32()?),
-                    24 => CommitDataRequestChunkToPatchField::ChunkId(f.uint32()?),
-                    34 => {
-                        CommitDataRequestChunkToPatchField::Patches(
-                            CommitDataRequestChunkToPatchPatchReader::new(f.bytes()?),
-                        )
-                    }
-                    40 => CommitDataRequestChunkToPatchField::HasMorePatches(f.bool()?),
-                    _ => CommitDataRequestChunkToPatchField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for CommitDataRequestChunkToPatchField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::TargetBuffer(f.uint32()?),
+            16 => Self::WriterId(f.uint32()?),
+            24 => Self::ChunkId(f.uint32()?),
+            34 => {
+                Self::Patches(CommitDataRequestChunkToPatchPatchReader::new(f.bytes()?))
+            }
+            40 => Self::HasMorePatches(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for CommitDataRequestChunkToPatchReader<'a> {
-    type Item = Result<CommitDataRequestChunkToPatchField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl CommitDataRequestChunkToPatch {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.CommitDataRequest.ChunkToPatch",
-            fields: &[
-                d::optional("target_buffer", 1, d::Kind::Uint32),
-                d::optional("writer_id", 2, d::Kind::Uint32),
-                d::optional("chunk_id", 3, d::Kind::Uint32),
-                d::repeated(
-                    "patches",
-                    4,
-                    d::Kind::Message(|| CommitDataRequestChunkToPatchPatch::DESCRIPTOR),
-                ),
-                d::optional("has_more_patches", 5, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.CommitDataRequest.ChunkToPatch",
+        &[
+            d::optional("target_buffer", 1, d::Kind::Uint32),
+            d::optional("writer_id", 2, d::Kind::Uint32),
+            d::optional("chunk_id", 3, d::Kind::Uint32),
+            d::repeated("patches", 4, d::of!(CommitDataRequestChunkToPatchPatch)),
+            d::optional("has_more_patches", 5, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.CommitDataRequest.ChunkToPatch.Patch`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CommitDataRequestChunkToPatchPatch {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub offset: Option<u32>,
-    /// Field 2, bytes.
-    #[pb(bytes, 2)]
-    pub data: Option<Vec<u8>>,
+    #[pb(uint32, 1)] pub offset: Option<u32>,
+    #[pb(bytes, 2)] pub data: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`CommitDataRequestChunkToPatchPatch`], field by field; dropping it closes the message.
-pub struct CommitDataRequestChunkToPatchPatchWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`CommitDataRequestChunkToPatchPatch`]; dropping it closes the message.
+pub struct CommitDataRequestChunkToPatchPatchWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for CommitDataRequestChunkToPatchPatchWriter<'w> {
     const NAME: &'static str = "perfetto.protos.CommitDataRequest.ChunkToPatch.Patch";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl CommitDataRequestChunkToPatchPatchWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn offset(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, bytes.
-    #[inline]
-    pub fn data(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<2>(&mut self.s, value);
-        self
-    }
-    /// `data`, gathered from several slices.
-    #[inline]
-    pub fn data_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn offset(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn data(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
+    #[inline] pub fn data_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<2>(&mut self.s, parts);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.CommitDataRequest.ChunkToPatch.Patch` where it lies, field by field.
+pub type CommitDataRequestChunkToPatchPatchReader<'a> = rt::TypedReader<
+    'a,
+    CommitDataRequestChunkToPatchPatchField<'a>,
+>;
 /// A field of a `perfetto.protos.CommitDataRequest.ChunkToPatch.Patch`.
 #[derive(Clone, Copy, Debug)]
 pub enum CommitDataRequestChunkToPatchPatchField<'a> {
-    /// Field 1, uint32.
     Offset(u32),
-    /// Field 2, bytes.
     Data(&'a [u8]),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.CommitDataRequest.ChunkToPatch.Patch` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct CommitDataRequestChunkToPatchPatchReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> CommitDataRequestChunkToPatchPatchReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<CommitDataRequestChunkToPatchPatchField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => CommitDataRequestChunkToPatchPatchField::Offset(f.uint32()?),
-                    18 => CommitDataRequestChunkToPatchPatchField::Data(f.bytes()?),
-                    _ => {
-                        CommitDataRequestChunkToPatchPatchField::Unknown(f.unknown(tag)?)
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for CommitDataRequestChunkToPatchPatchField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Offset(f.uint32()?),
+            18 => Self::Data(f.bytes()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for CommitDataRequestChunkToPatchPatchReader<'a> {
-    type Item = Result<CommitDataRequestChunkToPatchPatchField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl CommitDataRequestChunkToPatchPatch {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.CommitDataRequest.ChunkToPatch.Patch",
-            fields: &[
-                d::optional("offset", 1, d::Kind::Uint32),
-                d::optional("data", 2, d::Kind::Bytes),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.CommitDataRequest.ChunkToPatch.Patch",
+        &[
+            d::optional("offset", 1, d::Kind::Uint32),
+            d::optional("data", 2, d::Kind::Bytes),
+        ],
+    );
 }

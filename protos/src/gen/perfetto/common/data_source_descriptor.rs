@@ -2,269 +2,151 @@
 
 //! `perfetto/common/data_source_descriptor.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.DataSourceDescriptor`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DataSourceDescriptor {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub will_notify_on_stop: Option<bool>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub will_notify_on_start: Option<bool>,
-    /// Field 4, bool.
-    #[pb(bool, 4)]
-    pub handles_incremental_state_clear: Option<bool>,
-    /// Field 5, message.
-    #[pb(message, 5)]
-    pub gpu_counter_descriptor: Option<crate::GpuCounterDescriptor>,
-    /// Field 6, message.
-    #[pb(message, 6)]
-    pub track_event_descriptor: Option<crate::TrackEventDescriptor>,
-    /// Field 7, uint64.
-    #[pb(uint64, 7)]
-    pub id: Option<u64>,
-    /// Field 8, message.
-    #[pb(message, 8)]
-    pub ftrace_descriptor: Option<crate::FtraceDescriptor>,
-    /// Field 9, bool.
-    #[pb(bool, 9)]
-    pub no_flush: Option<bool>,
-    /// Field 10, message.
-    #[pb(message, 10)]
-    pub protovm_program: Option<crate::VmProgram>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(bool, 2)] pub will_notify_on_stop: Option<bool>,
+    #[pb(bool, 3)] pub will_notify_on_start: Option<bool>,
+    #[pb(bool, 4)] pub handles_incremental_state_clear: Option<bool>,
+    #[pb(message, 5)] pub gpu_counter_descriptor: Option<crate::GpuCounterDescriptor>,
+    #[pb(message, 6)] pub track_event_descriptor: Option<crate::TrackEventDescriptor>,
+    #[pb(uint64, 7)] pub id: Option<u64>,
+    #[pb(message, 8)] pub ftrace_descriptor: Option<crate::FtraceDescriptor>,
+    #[pb(bool, 9)] pub no_flush: Option<bool>,
+    #[pb(message, 10)] pub protovm_program: Option<crate::VmProgram>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`DataSourceDescriptor`], field by field; dropping it closes the message.
-pub struct DataSourceDescriptorWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`DataSourceDescriptor`]; dropping it closes the message.
+pub struct DataSourceDescriptorWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for DataSourceDescriptorWriter<'w> {
     const NAME: &'static str = "perfetto.protos.DataSourceDescriptor";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl DataSourceDescriptorWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, bool.
-    #[inline]
-    pub fn will_notify_on_stop(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn will_notify_on_stop(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, bool.
-    #[inline]
-    pub fn will_notify_on_start(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn will_notify_on_start(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, bool.
-    #[inline]
-    pub fn handles_incremental_state_clear(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn handles_incremental_state_clear(&mut self, value: bool) -> &mut Self {
         rt::bool::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, message.
-    #[inline]
-    pub fn gpu_counter_descriptor(&mut self) -> crate::GpuCounterDescriptorWriter<'_> {
+    #[inline] pub fn gpu_counter_descriptor(&mut self) -> crate::GpuCounterDescriptorWriter<'_> {
         rt::message::<5, _>(&mut self.s)
     }
-    /// `gpu_counter_descriptor`, its body already encoded.
-    #[inline]
-    pub fn gpu_counter_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn gpu_counter_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<5>(&mut self.s, body);
         self
     }
-    /// Field 6, message.
-    #[inline]
-    pub fn track_event_descriptor(&mut self) -> crate::TrackEventDescriptorWriter<'_> {
+    #[inline] pub fn track_event_descriptor(&mut self) -> crate::TrackEventDescriptorWriter<'_> {
         rt::message::<6, _>(&mut self.s)
     }
-    /// `track_event_descriptor`, its body already encoded.
-    #[inline]
-    pub fn track_event_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn track_event_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Field 7, uint64.
-    #[inline]
-    pub fn id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, message.
-    #[inline]
-    pub fn ftrace_descriptor(&mut self) -> crate::FtraceDescriptorWriter<'_> {
+    #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+    #[inline] pub fn ftrace_descriptor(&mut self) -> crate::FtraceDescriptorWriter<'_> {
         rt::message::<8, _>(&mut self.s)
     }
-    /// `ftrace_descriptor`, its body already encoded.
-    #[inline]
-    pub fn ftrace_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn ftrace_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<8>(&mut self.s, body);
         self
     }
-    /// Field 9, bool.
-    #[inline]
-    pub fn no_flush(&mut self, value: bool) -> &mut Self {
-        rt::bool::<9>(&mut self.s, value);
-        self
-    }
-    /// Field 10, message.
-    #[inline]
-    pub fn protovm_program(&mut self) -> crate::VmProgramWriter<'_> {
-        rt::message::<10, _>(&mut self.s)
-    }
-    /// `protovm_program`, its body already encoded.
-    #[inline]
-    pub fn protovm_program_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn no_flush(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
+    #[inline] pub fn protovm_program(&mut self) -> crate::VmProgramWriter<'_> { rt::message::<10, _>(&mut self.s) }
+    #[inline] pub fn protovm_program_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<10>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.DataSourceDescriptor` where it lies, field by field.
+pub type DataSourceDescriptorReader<'a> = rt::TypedReader<
+    'a,
+    DataSourceDescriptorField<'a>,
+>;
 /// A field of a `perfetto.protos.DataSourceDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum DataSourceDescriptorField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, bool.
     WillNotifyOnStop(bool),
-    /// Field 3, bool.
     WillNotifyOnStart(bool),
-    /// Field 4, bool.
     HandlesIncrementalStateClear(bool),
-    /// Field 5, message.
     GpuCounterDescriptor(crate::GpuCounterDescriptorReader<'a>),
-    /// Field 6, message.
     TrackEventDescriptor(crate::TrackEventDescriptorReader<'a>),
-    /// Field 7, uint64.
     Id(u64),
-    /// Field 8, message.
     FtraceDescriptor(crate::FtraceDescriptorReader<'a>),
-    /// Field 9, bool.
     NoFlush(bool),
-    /// Field 10, message.
     ProtovmProgram(crate::VmProgramReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.DataSourceDescriptor` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct DataSourceDescriptorReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> DataSourceDescriptorReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<DataSourceDescriptorField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => DataSourceDescriptorField::Name(f.string()?),
-                    16 => DataSourceDescriptorField::WillNotifyOnStop(f.bool()?),
-                    24 => DataSourceDescriptorField::WillNotifyOnStart(f.bool()?),
-                    32 => {
-                        DataSourceDescriptorField::HandlesIncrementalStateClear(
-                            f.bool()?,
-                        )
-                    }
-                    42 => {
-                        DataSourceDescriptorField::GpuCounterDescriptor(
-                            crate::GpuCounterDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    50 => {
-                        DataSourceDescriptorField::TrackEventDescriptor(
-                            crate::TrackEventDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    56 => DataSourceDescriptorField::Id(f.uint64()?),
-                    66 => {
-                        DataSourceDescriptorField::FtraceDescriptor(
-                            crate::FtraceDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    72 => DataSourceDescriptorField::NoFlush(f.bool()?),
-                    82 => {
-                        DataSourceDescriptorField::ProtovmProgram(
-                            crate::VmProgramReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => DataSourceDescriptorField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for DataSourceDescriptorField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            16 => Self::WillNotifyOnStop(f.bool()?),
+            24 => Self::WillNotifyOnStart(f.bool()?),
+            32 => Self::HandlesIncrementalStateClear(f.bool()?),
+            42 => {
+                Self::GpuCounterDescriptor(
+                    crate::GpuCounterDescriptorReader::new(f.bytes()?),
+                )
+            }
+            50 => {
+                Self::TrackEventDescriptor(
+                    crate::TrackEventDescriptorReader::new(f.bytes()?),
+                )
+            }
+            56 => Self::Id(f.uint64()?),
+            66 => Self::FtraceDescriptor(crate::FtraceDescriptorReader::new(f.bytes()?)),
+            72 => Self::NoFlush(f.bool()?),
+            82 => Self::ProtovmProgram(crate::VmProgramReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for DataSourceDescriptorReader<'a> {
-    type Item = Result<DataSourceDescriptorField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl DataSourceDescriptor {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.DataSourceDescriptor",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::optional("will_notify_on_stop", 2, d::Kind::Bool),
-                d::optional("will_notify_on_start", 3, d::Kind::Bool),
-                d::optional("handles_incremental_state_clear", 4, d::Kind::Bool),
-                d::optional(
-                    "gpu_counter_descriptor",
-                    5,
-                    d::Kind::Message(|| crate::GpuCounterDescriptor::DESCRIPTOR),
-                ),
-                d::optional(
-                    "track_event_descriptor",
-                    6,
-                    d::Kind::Message(|| crate::TrackEventDescriptor::DESCRIPTOR),
-                ),
-                d::optional("id", 7, d::Kind::Uint64),
-                d::optional(
-                    "ftrace_descriptor",
-                    8,
-                    d::Kind::Message(|| crate::FtraceDescriptor::DESCRIPTOR),
-                ),
-                d::optional("no_flush", 9, d::Kind::Bool),
-                d::optional(
-                    "protovm_program",
-                    10,
-                    d::Kind::Message(|| crate::VmProgram::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.DataSourceDescriptor",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("will_notify_on_stop", 2, d::Kind::Bool),
+            d::optional("will_notify_on_start", 3, d::Kind::Bool),
+            d::optional("handles_incremental_state_clear", 4, d::Kind::Bool),
+            d::optional(
+                "gpu_counter_descriptor",
+                5,
+                d::of!(crate ::GpuCounterDescriptor),
+            ),
+            d::optional(
+                "track_event_descriptor",
+                6,
+                d::of!(crate ::TrackEventDescriptor),
+            ),
+            d::optional("id", 7, d::Kind::Uint64),
+            d::optional("ftrace_descriptor", 8, d::of!(crate ::FtraceDescriptor)),
+            d::optional("no_flush", 9, d::Kind::Bool),
+            d::optional("protovm_program", 10, d::of!(crate ::VmProgram)),
+        ],
+    );
 }

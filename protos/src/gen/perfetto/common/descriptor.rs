@@ -2,52 +2,34 @@
 
 //! `perfetto/common/descriptor.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.FieldDescriptorProto.Type`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldDescriptorProtoType(pub i32);
 impl FieldDescriptorProtoType {
-    /// Value 1.
     pub const TYPE_DOUBLE: Self = Self(1);
-    /// Value 2.
     pub const TYPE_FLOAT: Self = Self(2);
-    /// Value 3.
     pub const TYPE_INT64: Self = Self(3);
-    /// Value 4.
     pub const TYPE_UINT64: Self = Self(4);
-    /// Value 5.
     pub const TYPE_INT32: Self = Self(5);
-    /// Value 6.
     pub const TYPE_FIXED64: Self = Self(6);
-    /// Value 7.
     pub const TYPE_FIXED32: Self = Self(7);
-    /// Value 8.
     pub const TYPE_BOOL: Self = Self(8);
-    /// Value 9.
     pub const TYPE_STRING: Self = Self(9);
-    /// Value 10.
     pub const TYPE_GROUP: Self = Self(10);
-    /// Value 11.
     pub const TYPE_MESSAGE: Self = Self(11);
-    /// Value 12.
     pub const TYPE_BYTES: Self = Self(12);
-    /// Value 13.
     pub const TYPE_UINT32: Self = Self(13);
-    /// Value 14.
     pub const TYPE_ENUM: Self = Self(14);
-    /// Value 15.
     pub const TYPE_SFIXED32: Self = Self(15);
-    /// Value 16.
     pub const TYPE_SFIXED64: Self = Self(16);
-    /// Value 17.
     pub const TYPE_SINT32: Self = Self(17);
-    /// Value 18.
     pub const TYPE_SINT64: Self = Self(18);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for FieldDescriptorProtoType {
     const NAME: &'static str = "perfetto.protos.FieldDescriptorProto.Type";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -70,39 +52,29 @@ impl protozero::Enumeration for FieldDescriptorProtoType {
         ("TYPE_SINT32", 17),
         ("TYPE_SINT64", 18),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for FieldDescriptorProtoType {
-    fn default() -> Self {
-        Self(1)
-    }
+    fn default() -> Self { Self(1) }
 }
+
 impl core::fmt::Debug for FieldDescriptorProtoType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.FieldDescriptorProto.Label`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldDescriptorProtoLabel(pub i32);
 impl FieldDescriptorProtoLabel {
-    /// Value 1.
     pub const LABEL_OPTIONAL: Self = Self(1);
-    /// Value 2.
     pub const LABEL_REQUIRED: Self = Self(2);
-    /// Value 3.
     pub const LABEL_REPEATED: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for FieldDescriptorProtoLabel {
     const NAME: &'static str = "perfetto.protos.FieldDescriptorProto.Label";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -110,1774 +82,889 @@ impl protozero::Enumeration for FieldDescriptorProtoLabel {
         ("LABEL_REQUIRED", 2),
         ("LABEL_REPEATED", 3),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for FieldDescriptorProtoLabel {
-    fn default() -> Self {
-        Self(1)
-    }
+    fn default() -> Self { Self(1) }
 }
+
 impl core::fmt::Debug for FieldDescriptorProtoLabel {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.FileDescriptorSet`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FileDescriptorSet {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub file: Vec<FileDescriptorProto>,
+    #[pb(message, 1, repeated)] pub file: Vec<FileDescriptorProto>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FileDescriptorSet`], field by field; dropping it closes the message.
-pub struct FileDescriptorSetWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FileDescriptorSet`]; dropping it closes the message.
+pub struct FileDescriptorSetWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FileDescriptorSetWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FileDescriptorSet";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FileDescriptorSetWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn file(&mut self) -> FileDescriptorProtoWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `file`, its body already encoded.
-    #[inline]
-    pub fn file_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn file(&mut self) -> FileDescriptorProtoWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn file_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FileDescriptorSet` where it lies, field by field.
+pub type FileDescriptorSetReader<'a> = rt::TypedReader<'a, FileDescriptorSetField<'a>>;
 /// A field of a `perfetto.protos.FileDescriptorSet`.
 #[derive(Clone, Copy, Debug)]
 pub enum FileDescriptorSetField<'a> {
-    /// Field 1, repeated message.
     File(FileDescriptorProtoReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FileDescriptorSet` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FileDescriptorSetReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FileDescriptorSetReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<FileDescriptorSetField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        FileDescriptorSetField::File(
-                            FileDescriptorProtoReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => FileDescriptorSetField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for FileDescriptorSetField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::File(FileDescriptorProtoReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FileDescriptorSetReader<'a> {
-    type Item = Result<FileDescriptorSetField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FileDescriptorSet {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FileDescriptorSet",
-            fields: &[
-                d::repeated(
-                    "file",
-                    1,
-                    d::Kind::Message(|| FileDescriptorProto::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FileDescriptorSet",
+        &[d::repeated("file", 1, d::of!(FileDescriptorProto))],
+    );
 }
+
 /// `perfetto.protos.FileDescriptorProto`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FileDescriptorProto {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub package: Option<String>,
-    /// Field 3, repeated string.
-    #[pb(string, 3, repeated)]
-    pub dependency: Vec<String>,
-    /// Field 4, repeated message.
-    #[pb(message, 4, repeated)]
-    pub message_type: Vec<DescriptorProto>,
-    /// Field 5, repeated message.
-    #[pb(message, 5, repeated)]
-    pub enum_type: Vec<EnumDescriptorProto>,
-    /// Field 7, repeated message.
-    #[pb(message, 7, repeated)]
-    pub extension: Vec<FieldDescriptorProto>,
-    /// Field 10, repeated int32.
-    #[pb(int32, 10, repeated)]
-    pub public_dependency: Vec<i32>,
-    /// Field 11, repeated int32.
-    #[pb(int32, 11, repeated)]
-    pub weak_dependency: Vec<i32>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(string, 2)] pub package: Option<String>,
+    #[pb(string, 3, repeated)] pub dependency: Vec<String>,
+    #[pb(message, 4, repeated)] pub message_type: Vec<DescriptorProto>,
+    #[pb(message, 5, repeated)] pub enum_type: Vec<EnumDescriptorProto>,
+    #[pb(message, 7, repeated)] pub extension: Vec<FieldDescriptorProto>,
+    #[pb(int32, 10, repeated)] pub public_dependency: Vec<i32>,
+    #[pb(int32, 11, repeated)] pub weak_dependency: Vec<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FileDescriptorProto`], field by field; dropping it closes the message.
-pub struct FileDescriptorProtoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FileDescriptorProto`]; dropping it closes the message.
+pub struct FileDescriptorProtoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FileDescriptorProtoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FileDescriptorProto";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FileDescriptorProtoWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn package(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, repeated string.
-    #[inline]
-    pub fn dependency(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, repeated message.
-    #[inline]
-    pub fn message_type(&mut self) -> DescriptorProtoWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    /// `message_type`, its body already encoded.
-    #[inline]
-    pub fn message_type_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn package(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn dependency(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn message_type(&mut self) -> DescriptorProtoWriter<'_> { rt::message::<4, _>(&mut self.s) }
+    #[inline] pub fn message_type_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<4>(&mut self.s, body);
         self
     }
-    /// Field 5, repeated message.
-    #[inline]
-    pub fn enum_type(&mut self) -> EnumDescriptorProtoWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    /// `enum_type`, its body already encoded.
-    #[inline]
-    pub fn enum_type_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn enum_type(&mut self) -> EnumDescriptorProtoWriter<'_> { rt::message::<5, _>(&mut self.s) }
+    #[inline] pub fn enum_type_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<5>(&mut self.s, body);
         self
     }
-    /// Field 7, repeated message.
-    #[inline]
-    pub fn extension(&mut self) -> FieldDescriptorProtoWriter<'_> {
-        rt::message::<7, _>(&mut self.s)
-    }
-    /// `extension`, its body already encoded.
-    #[inline]
-    pub fn extension_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn extension(&mut self) -> FieldDescriptorProtoWriter<'_> { rt::message::<7, _>(&mut self.s) }
+    #[inline] pub fn extension_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
-    /// Field 10, repeated int32.
-    #[inline]
-    pub fn public_dependency(&mut self, value: i32) -> &mut Self {
-        rt::int32::<10>(&mut self.s, value);
-        self
-    }
-    /// Field 11, repeated int32.
-    #[inline]
-    pub fn weak_dependency(&mut self, value: i32) -> &mut Self {
-        rt::int32::<11>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn public_dependency(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
+    #[inline] pub fn weak_dependency(&mut self, value: i32) -> &mut Self { rt::int32::<11>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FileDescriptorProto` where it lies, field by field.
+pub type FileDescriptorProtoReader<'a> = rt::TypedReader<
+    'a,
+    FileDescriptorProtoField<'a>,
+>;
 /// A field of a `perfetto.protos.FileDescriptorProto`.
 #[derive(Clone, Copy, Debug)]
 pub enum FileDescriptorProtoField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, string.
     Package(&'a str),
-    /// Field 3, repeated string.
     Dependency(&'a str),
-    /// Field 4, repeated message.
     MessageType(DescriptorProtoReader<'a>),
-    /// Field 5, repeated message.
     EnumType(EnumDescriptorProtoReader<'a>),
-    /// Field 7, repeated message.
     Extension(FieldDescriptorProtoReader<'a>),
-    /// Field 10, repeated int32.
     PublicDependency(i32),
-    /// Field 11, repeated int32.
     WeakDependency(i32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FileDescriptorProto` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FileDescriptorProtoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FileDescriptorProtoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<FileDescriptorProtoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        10 => FileDescriptorProtoField::Name(f.string()?),
-                        18 => FileDescriptorProtoField::Package(f.string()?),
-                        26 => FileDescriptorProtoField::Dependency(f.string()?),
-                        34 => {
-                            FileDescriptorProtoField::MessageType(
-                                DescriptorProtoReader::new(f.bytes()?),
-                            )
-                        }
-                        42 => {
-                            FileDescriptorProtoField::EnumType(
-                                EnumDescriptorProtoReader::new(f.bytes()?),
-                            )
-                        }
-                        58 => {
-                            FileDescriptorProtoField::Extension(
-                                FieldDescriptorProtoReader::new(f.bytes()?),
-                            )
-                        }
-                        80 => FileDescriptorProtoField::PublicDependency(f.int32()?),
-                        82 => {
-                            f.begin_run(80)?;
-                            continue;
-                        }
-                        88 => FileDescriptorProtoField::WeakDependency(f.int32()?),
-                        90 => {
-                            f.begin_run(88)?;
-                            continue;
-                        }
-                        _ => FileDescriptorProtoField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for FileDescriptorProtoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            18 => Self::Package(f.string()?),
+            26 => Self::Dependency(f.string()?),
+            34 => Self::MessageType(DescriptorProtoReader::new(f.bytes()?)),
+            42 => Self::EnumType(EnumDescriptorProtoReader::new(f.bytes()?)),
+            58 => Self::Extension(FieldDescriptorProtoReader::new(f.bytes()?)),
+            80 => Self::PublicDependency(f.int32()?),
+            82 => return rt::run(f, 80),
+            88 => Self::WeakDependency(f.int32()?),
+            90 => return rt::run(f, 88),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FileDescriptorProtoReader<'a> {
-    type Item = Result<FileDescriptorProtoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FileDescriptorProto {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FileDescriptorProto",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::optional("package", 2, d::Kind::String),
-                d::repeated("dependency", 3, d::Kind::String),
-                d::repeated(
-                    "message_type",
-                    4,
-                    d::Kind::Message(|| DescriptorProto::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "enum_type",
-                    5,
-                    d::Kind::Message(|| EnumDescriptorProto::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "extension",
-                    7,
-                    d::Kind::Message(|| FieldDescriptorProto::DESCRIPTOR),
-                ),
-                d::repeated("public_dependency", 10, d::Kind::Int32),
-                d::repeated("weak_dependency", 11, d::Kind::Int32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FileDescriptorProto",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("package", 2, d::Kind::String),
+            d::repeated("dependency", 3, d::Kind::String),
+            d::repeated("message_type", 4, d::of!(DescriptorProto)),
+            d::repeated("enum_type", 5, d::of!(EnumDescriptorProto)),
+            d::repeated("extension", 7, d::of!(FieldDescriptorProto)),
+            d::repeated("public_dependency", 10, d::Kind::Int32),
+            d::repeated("weak_dependency", 11, d::Kind::Int32),
+        ],
+    );
 }
+
 /// `perfetto.protos.DescriptorProto`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DescriptorProto {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub field: Vec<FieldDescriptorProto>,
-    /// Field 3, repeated message.
-    #[pb(message, 3, repeated)]
-    pub nested_type: Vec<DescriptorProto>,
-    /// Field 4, repeated message.
-    #[pb(message, 4, repeated)]
-    pub enum_type: Vec<EnumDescriptorProto>,
-    /// Field 6, repeated message.
-    #[pb(message, 6, repeated)]
-    pub extension: Vec<FieldDescriptorProto>,
-    /// Field 8, repeated message.
-    #[pb(message, 8, repeated)]
-    pub oneof_decl: Vec<OneofDescriptorProto>,
-    /// Field 9, repeated message.
-    #[pb(message, 9, repeated)]
-    pub reserved_range: Vec<DescriptorProtoReservedRange>,
-    /// Field 10, repeated string.
-    #[pb(string, 10, repeated)]
-    pub reserved_name: Vec<String>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(message, 2, repeated)] pub field: Vec<FieldDescriptorProto>,
+    #[pb(message, 3, repeated)] pub nested_type: Vec<DescriptorProto>,
+    #[pb(message, 4, repeated)] pub enum_type: Vec<EnumDescriptorProto>,
+    #[pb(message, 6, repeated)] pub extension: Vec<FieldDescriptorProto>,
+    #[pb(message, 8, repeated)] pub oneof_decl: Vec<OneofDescriptorProto>,
+    #[pb(message, 9, repeated)] pub reserved_range: Vec<DescriptorProtoReservedRange>,
+    #[pb(string, 10, repeated)] pub reserved_name: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`DescriptorProto`], field by field; dropping it closes the message.
-pub struct DescriptorProtoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`DescriptorProto`]; dropping it closes the message.
+pub struct DescriptorProtoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for DescriptorProtoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.DescriptorProto";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl DescriptorProtoWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn field(&mut self) -> FieldDescriptorProtoWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `field`, its body already encoded.
-    #[inline]
-    pub fn field_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    /// Field 3, repeated message.
-    #[inline]
-    pub fn nested_type(&mut self) -> DescriptorProtoWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    /// `nested_type`, its body already encoded.
-    #[inline]
-    pub fn nested_type_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn field(&mut self) -> FieldDescriptorProtoWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn field_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    #[inline] pub fn nested_type(&mut self) -> DescriptorProtoWriter<'_> { rt::message::<3, _>(&mut self.s) }
+    #[inline] pub fn nested_type_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Field 4, repeated message.
-    #[inline]
-    pub fn enum_type(&mut self) -> EnumDescriptorProtoWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    /// `enum_type`, its body already encoded.
-    #[inline]
-    pub fn enum_type_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn enum_type(&mut self) -> EnumDescriptorProtoWriter<'_> { rt::message::<4, _>(&mut self.s) }
+    #[inline] pub fn enum_type_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<4>(&mut self.s, body);
         self
     }
-    /// Field 6, repeated message.
-    #[inline]
-    pub fn extension(&mut self) -> FieldDescriptorProtoWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    /// `extension`, its body already encoded.
-    #[inline]
-    pub fn extension_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn extension(&mut self) -> FieldDescriptorProtoWriter<'_> { rt::message::<6, _>(&mut self.s) }
+    #[inline] pub fn extension_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Field 8, repeated message.
-    #[inline]
-    pub fn oneof_decl(&mut self) -> OneofDescriptorProtoWriter<'_> {
-        rt::message::<8, _>(&mut self.s)
-    }
-    /// `oneof_decl`, its body already encoded.
-    #[inline]
-    pub fn oneof_decl_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn oneof_decl(&mut self) -> OneofDescriptorProtoWriter<'_> { rt::message::<8, _>(&mut self.s) }
+    #[inline] pub fn oneof_decl_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<8>(&mut self.s, body);
         self
     }
-    /// Field 9, repeated message.
-    #[inline]
-    pub fn reserved_range(&mut self) -> DescriptorProtoReservedRangeWriter<'_> {
+    #[inline] pub fn reserved_range(&mut self) -> DescriptorProtoReservedRangeWriter<'_> {
         rt::message::<9, _>(&mut self.s)
     }
-    /// `reserved_range`, its body already encoded.
-    #[inline]
-    pub fn reserved_range_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn reserved_range_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<9>(&mut self.s, body);
         self
     }
-    /// Field 10, repeated string.
-    #[inline]
-    pub fn reserved_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<10>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn reserved_name(&mut self, value: &str) -> &mut Self { rt::string::<10>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.DescriptorProto` where it lies, field by field.
+pub type DescriptorProtoReader<'a> = rt::TypedReader<'a, DescriptorProtoField<'a>>;
 /// A field of a `perfetto.protos.DescriptorProto`.
 #[derive(Clone, Copy, Debug)]
 pub enum DescriptorProtoField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, repeated message.
     Field(FieldDescriptorProtoReader<'a>),
-    /// Field 3, repeated message.
     NestedType(DescriptorProtoReader<'a>),
-    /// Field 4, repeated message.
     EnumType(EnumDescriptorProtoReader<'a>),
-    /// Field 6, repeated message.
     Extension(FieldDescriptorProtoReader<'a>),
-    /// Field 8, repeated message.
     OneofDecl(OneofDescriptorProtoReader<'a>),
-    /// Field 9, repeated message.
     ReservedRange(DescriptorProtoReservedRangeReader<'a>),
-    /// Field 10, repeated string.
     ReservedName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.DescriptorProto` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct DescriptorProtoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> DescriptorProtoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<DescriptorProtoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => DescriptorProtoField::Name(f.string()?),
-                    18 => {
-                        DescriptorProtoField::Field(
-                            FieldDescriptorProtoReader::new(f.bytes()?),
-                        )
-                    }
-                    26 => {
-                        DescriptorProtoField::NestedType(
-                            DescriptorProtoReader::new(f.bytes()?),
-                        )
-                    }
-                    34 => {
-                        DescriptorProtoField::EnumType(
-                            EnumDescriptorProtoReader::new(f.bytes()?),
-                        )
-                    }
-                    50 => {
-                        DescriptorProtoField::Extension(
-                            FieldDescriptorProtoReader::new(f.bytes()?),
-                        )
-                    }
-                    66 => {
-                        DescriptorProtoField::OneofDecl(
-                            OneofDescriptorProtoReader::new(f.bytes()?),
-                        )
-                    }
-                    74 => {
-                        DescriptorProtoField::ReservedRange(
-                            DescriptorProtoReservedRangeReader::new(f.bytes()?),
-                        )
-                    }
-                    82 => DescriptorProtoField::ReservedName(f.string()?),
-                    _ => DescriptorProtoField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for DescriptorProtoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            18 => Self::Field(FieldDescriptorProtoReader::new(f.bytes()?)),
+            26 => Self::NestedType(DescriptorProtoReader::new(f.bytes()?)),
+            34 => Self::EnumType(EnumDescriptorProtoReader::new(f.bytes()?)),
+            50 => Self::Extension(FieldDescriptorProtoReader::new(f.bytes()?)),
+            66 => Self::OneofDecl(OneofDescriptorProtoReader::new(f.bytes()?)),
+            74 => {
+                Self::ReservedRange(DescriptorProtoReservedRangeReader::new(f.bytes()?))
+            }
+            82 => Self::ReservedName(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for DescriptorProtoReader<'a> {
-    type Item = Result<DescriptorProtoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl DescriptorProto {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.DescriptorProto",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::repeated(
-                    "field",
-                    2,
-                    d::Kind::Message(|| FieldDescriptorProto::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "nested_type",
-                    3,
-                    d::Kind::Message(|| DescriptorProto::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "enum_type",
-                    4,
-                    d::Kind::Message(|| EnumDescriptorProto::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "extension",
-                    6,
-                    d::Kind::Message(|| FieldDescriptorProto::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "oneof_decl",
-                    8,
-                    d::Kind::Message(|| OneofDescriptorProto::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "reserved_range",
-                    9,
-                    d::Kind::Message(|| DescriptorProtoReservedRange::DESCRIPTOR),
-                ),
-                d::repeated("reserved_name", 10, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.DescriptorProto",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::repeated("field", 2, d::of!(FieldDescriptorProto)),
+            d::repeated("nested_type", 3, d::of!(DescriptorProto)),
+            d::repeated("enum_type", 4, d::of!(EnumDescriptorProto)),
+            d::repeated("extension", 6, d::of!(FieldDescriptorProto)),
+            d::repeated("oneof_decl", 8, d::of!(OneofDescriptorProto)),
+            d::repeated("reserved_range", 9, d::of!(DescriptorProtoReservedRange)),
+            d::repeated("reserved_name", 10, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.DescriptorProto.ReservedRange`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DescriptorProtoReservedRange {
-    /// Field 1, int32.
-    #[pb(int32, 1)]
-    pub start: Option<i32>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub end: Option<i32>,
+    #[pb(int32, 1)] pub start: Option<i32>,
+    #[pb(int32, 2)] pub end: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`DescriptorProtoReservedRange`], field by field; dropping it closes the message.
-pub struct DescriptorProtoReservedRangeWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`DescriptorProtoReservedRange`]; dropping it closes the message.
+pub struct DescriptorProtoReservedRangeWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for DescriptorProtoReservedRangeWriter<'w> {
     const NAME: &'static str = "perfetto.protos.DescriptorProto.ReservedRange";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl DescriptorProtoReservedRangeWriter<'_> {
-    /// Field 1, int32.
-    #[inline]
-    pub fn start(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int32.
-    #[inline]
-    pub fn end(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn start(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+    #[inline] pub fn end(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.DescriptorProto.ReservedRange` where it lies, field by field.
+pub type DescriptorProtoReservedRangeReader<'a> = rt::TypedReader<
+    'a,
+    DescriptorProtoReservedRangeField<'a>,
+>;
 /// A field of a `perfetto.protos.DescriptorProto.ReservedRange`.
 #[derive(Clone, Copy, Debug)]
 pub enum DescriptorProtoReservedRangeField<'a> {
-    /// Field 1, int32.
     Start(i32),
-    /// Field 2, int32.
     End(i32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.DescriptorProto.ReservedRange` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct DescriptorProtoReservedRangeReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> DescriptorProtoReservedRangeReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<DescriptorProtoReservedRangeField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => DescriptorProtoReservedRangeField::Start(f.int32()?),
-                    16 => DescriptorProtoReservedRangeField::End(f.int32()?),
-                    _ => DescriptorProtoReservedRangeField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for DescriptorProtoReservedRangeField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Start(f.int32()?),
+            16 => Self::End(f.int32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for DescriptorProtoReservedRangeReader<'a> {
-    type Item = Result<DescriptorProtoReservedRangeField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl DescriptorProtoReservedRange {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.DescriptorProto.ReservedRange",
-            fields: &[
-                d::optional("start", 1, d::Kind::Int32),
-                d::optional("end", 2, d::Kind::Int32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.DescriptorProto.ReservedRange",
+        &[d::optional("start", 1, d::Kind::Int32), d::optional("end", 2, d::Kind::Int32)],
+    );
 }
+
 /// `perfetto.protos.UninterpretedOption`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UninterpretedOption {
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub name: Vec<UninterpretedOptionNamePart>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub identifier_value: Option<String>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub positive_int_value: Option<u64>,
-    /// Field 5, int64.
-    #[pb(int64, 5)]
-    pub negative_int_value: Option<i64>,
-    /// Field 6, double.
-    #[pb(double, 6)]
-    pub double_value: Option<f64>,
-    /// Field 7, bytes.
-    #[pb(bytes, 7)]
-    pub string_value: Option<Vec<u8>>,
-    /// Field 8, string.
-    #[pb(string, 8)]
-    pub aggregate_value: Option<String>,
+    #[pb(message, 2, repeated)] pub name: Vec<UninterpretedOptionNamePart>,
+    #[pb(string, 3)] pub identifier_value: Option<String>,
+    #[pb(uint64, 4)] pub positive_int_value: Option<u64>,
+    #[pb(int64, 5)] pub negative_int_value: Option<i64>,
+    #[pb(double, 6)] pub double_value: Option<f64>,
+    #[pb(bytes, 7)] pub string_value: Option<Vec<u8>>,
+    #[pb(string, 8)] pub aggregate_value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`UninterpretedOption`], field by field; dropping it closes the message.
-pub struct UninterpretedOptionWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`UninterpretedOption`]; dropping it closes the message.
+pub struct UninterpretedOptionWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for UninterpretedOptionWriter<'w> {
     const NAME: &'static str = "perfetto.protos.UninterpretedOption";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl UninterpretedOptionWriter<'_> {
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn name(&mut self) -> UninterpretedOptionNamePartWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `name`, its body already encoded.
-    #[inline]
-    pub fn name_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn identifier_value(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn positive_int_value(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn name(&mut self) -> UninterpretedOptionNamePartWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn name_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    #[inline] pub fn identifier_value(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn positive_int_value(&mut self, value: u64) -> &mut Self {
         rt::uint64::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, int64.
-    #[inline]
-    pub fn negative_int_value(&mut self, value: i64) -> &mut Self {
-        rt::int64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, double.
-    #[inline]
-    pub fn double_value(&mut self, value: f64) -> &mut Self {
-        rt::double::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, bytes.
-    #[inline]
-    pub fn string_value(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<7>(&mut self.s, value);
-        self
-    }
-    /// `string_value`, gathered from several slices.
-    #[inline]
-    pub fn string_value_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn negative_int_value(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
+    #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<6>(&mut self.s, value); self }
+    #[inline] pub fn string_value(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<7>(&mut self.s, value); self }
+    #[inline] pub fn string_value_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<7>(&mut self.s, parts);
         self
     }
-    /// Field 8, string.
-    #[inline]
-    pub fn aggregate_value(&mut self, value: &str) -> &mut Self {
-        rt::string::<8>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn aggregate_value(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.UninterpretedOption` where it lies, field by field.
+pub type UninterpretedOptionReader<'a> = rt::TypedReader<
+    'a,
+    UninterpretedOptionField<'a>,
+>;
 /// A field of a `perfetto.protos.UninterpretedOption`.
 #[derive(Clone, Copy, Debug)]
 pub enum UninterpretedOptionField<'a> {
-    /// Field 2, repeated message.
     Name(UninterpretedOptionNamePartReader<'a>),
-    /// Field 3, string.
     IdentifierValue(&'a str),
-    /// Field 4, uint64.
     PositiveIntValue(u64),
-    /// Field 5, int64.
     NegativeIntValue(i64),
-    /// Field 6, double.
     DoubleValue(f64),
-    /// Field 7, bytes.
     StringValue(&'a [u8]),
-    /// Field 8, string.
     AggregateValue(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.UninterpretedOption` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct UninterpretedOptionReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> UninterpretedOptionReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<UninterpretedOptionField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    18 => {
-                        UninterpretedOptionField::Name(
-                            UninterpretedOptionNamePartReader::new(f.bytes()?),
-                        )
-                    }
-                    26 => UninterpretedOptionField::IdentifierValue(f.string()?),
-                    32 => UninterpretedOptionField::PositiveIntValue(f.uint64()?),
-                    40 => UninterpretedOptionField::NegativeIntValue(f.int64()?),
-                    49 => UninterpretedOptionField::DoubleValue(f.double()?),
-                    58 => UninterpretedOptionField::StringValue(f.bytes()?),
-                    66 => UninterpretedOptionField::AggregateValue(f.string()?),
-                    _ => UninterpretedOptionField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for UninterpretedOptionField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            18 => Self::Name(UninterpretedOptionNamePartReader::new(f.bytes()?)),
+            26 => Self::IdentifierValue(f.string()?),
+            32 => Self::PositiveIntValue(f.uint64()?),
+            40 => Self::NegativeIntValue(f.int64()?),
+            49 => Self::DoubleValue(f.double()?),
+            58 => Self::StringValue(f.bytes()?),
+            66 => Self::AggregateValue(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for UninterpretedOptionReader<'a> {
-    type Item = Result<UninterpretedOptionField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl UninterpretedOption {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.UninterpretedOption",
-            fields: &[
-                d::repeated(
-                    "name",
-                    2,
-                    d::Kind::Message(|| UninterpretedOptionNamePart::DESCRIPTOR),
-                ),
-                d::optional("identifier_value", 3, d::Kind::String),
-                d::optional("positive_int_value", 4, d::Kind::Uint64),
-                d::optional("negative_int_value", 5, d::Kind::Int64),
-                d::optional("double_value", 6, d::Kind::Double),
-                d::optional("string_value", 7, d::Kind::Bytes),
-                d::optional("aggregate_value", 8, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.UninterpretedOption",
+        &[
+            d::repeated("name", 2, d::of!(UninterpretedOptionNamePart)),
+            d::optional("identifier_value", 3, d::Kind::String),
+            d::optional("positive_int_value", 4, d::Kind::Uint64),
+            d::optional("negative_int_value", 5, d::Kind::Int64),
+            d::optional("double_value", 6, d::Kind::Double),
+            d::optional("string_value", 7, d::Kind::Bytes),
+            d::optional("aggregate_value", 8, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.UninterpretedOption.NamePart`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UninterpretedOptionNamePart {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name_part: Option<String>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub is_extension: Option<bool>,
+    #[pb(string, 1)] pub name_part: Option<String>,
+    #[pb(bool, 2)] pub is_extension: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`UninterpretedOptionNamePart`], field by field; dropping it closes the message.
-pub struct UninterpretedOptionNamePartWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`UninterpretedOptionNamePart`]; dropping it closes the message.
+pub struct UninterpretedOptionNamePartWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for UninterpretedOptionNamePartWriter<'w> {
     const NAME: &'static str = "perfetto.protos.UninterpretedOption.NamePart";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl UninterpretedOptionNamePartWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name_part(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, bool.
-    #[inline]
-    pub fn is_extension(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn name_part(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn is_extension(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.UninterpretedOption.NamePart` where it lies, field by field.
+pub type UninterpretedOptionNamePartReader<'a> = rt::TypedReader<
+    'a,
+    UninterpretedOptionNamePartField<'a>,
+>;
 /// A field of a `perfetto.protos.UninterpretedOption.NamePart`.
 #[derive(Clone, Copy, Debug)]
 pub enum UninterpretedOptionNamePartField<'a> {
-    /// Field 1, string.
     NamePart(&'a str),
-    /// Field 2, bool.
     IsExtension(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.UninterpretedOption.NamePart` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct UninterpretedOptionNamePartReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> UninterpretedOptionNamePartReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<UninterpretedOptionNamePartField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => UninterpretedOptionNamePartField::NamePart(f.string()?),
-                    16 => UninterpretedOptionNamePartField::IsExtension(f.bool()?),
-                    _ => UninterpretedOptionNamePartField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for UninterpretedOptionNamePartField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::NamePart(f.string()?),
+            16 => Self::IsExtension(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for UninterpretedOptionNamePartReader<'a> {
-    type Item = Result<UninterpretedOptionNamePartField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl UninterpretedOptionNamePart {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.UninterpretedOption.NamePart",
-            fields: &[
-                d::optional("name_part", 1, d::Kind::String),
-                d::optional("is_extension", 2, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.UninterpretedOption.NamePart",
+        &[
+            d::optional("name_part", 1, d::Kind::String),
+            d::optional("is_extension", 2, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.FieldOptions`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FieldOptions {
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub packed: Option<bool>,
-    /// Field 999, repeated message.
-    #[pb(message, 999, repeated)]
-    pub uninterpreted_option: Vec<UninterpretedOption>,
+    #[pb(bool, 2)] pub packed: Option<bool>,
+    #[pb(message, 999, repeated)] pub uninterpreted_option: Vec<UninterpretedOption>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FieldOptions`], field by field; dropping it closes the message.
-pub struct FieldOptionsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FieldOptions`]; dropping it closes the message.
+pub struct FieldOptionsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FieldOptionsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FieldOptions";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FieldOptionsWriter<'_> {
-    /// Field 2, bool.
-    #[inline]
-    pub fn packed(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 999, repeated message.
-    #[inline]
-    pub fn uninterpreted_option(&mut self) -> UninterpretedOptionWriter<'_> {
+    #[inline] pub fn packed(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    #[inline] pub fn uninterpreted_option(&mut self) -> UninterpretedOptionWriter<'_> {
         rt::message::<999, _>(&mut self.s)
     }
-    /// `uninterpreted_option`, its body already encoded.
-    #[inline]
-    pub fn uninterpreted_option_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn uninterpreted_option_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<999>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FieldOptions` where it lies, field by field.
+pub type FieldOptionsReader<'a> = rt::TypedReader<'a, FieldOptionsField<'a>>;
 /// A field of a `perfetto.protos.FieldOptions`.
 #[derive(Clone, Copy, Debug)]
 pub enum FieldOptionsField<'a> {
-    /// Field 2, bool.
     Packed(bool),
-    /// Field 999, repeated message.
     UninterpretedOption(UninterpretedOptionReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FieldOptions` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FieldOptionsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FieldOptionsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<FieldOptionsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    16 => FieldOptionsField::Packed(f.bool()?),
-                    7994 => {
-                        FieldOptionsField::UninterpretedOption(
-                            UninterpretedOptionReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => FieldOptionsField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for FieldOptionsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            16 => Self::Packed(f.bool()?),
+            7994 => Self::UninterpretedOption(UninterpretedOptionReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FieldOptionsReader<'a> {
-    type Item = Result<FieldOptionsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FieldOptions {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FieldOptions",
-            fields: &[
-                d::optional("packed", 2, d::Kind::Bool),
-                d::repeated(
-                    "uninterpreted_option",
-                    999,
-                    d::Kind::Message(|| UninterpretedOption::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FieldOptions",
+        &[
+            d::optional("packed", 2, d::Kind::Bool),
+            d::repeated("uninterpreted_option", 999, d::of!(UninterpretedOption)),
+        ],
+    );
 }
+
 /// `perfetto.protos.FieldDescriptorProto`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FieldDescriptorProto {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub extendee: Option<String>,
-    /// Field 3, int32.
-    #[pb(int32, 3)]
-    pub number: Option<i32>,
-    /// Field 4, enumeration.
-    #[pb(enumeration, 4)]
-    pub label: Option<FieldDescriptorProtoLabel>,
-    /// Field 5, enumeration.
-    #[pb(enumeration, 5)]
-    pub r#type: Option<FieldDescriptorProtoType>,
-    /// Field 6, string.
-    #[pb(string, 6)]
-    pub type_name: Option<String>,
-    /// Field 7, string.
-    #[pb(string, 7)]
-    pub default_value: Option<String>,
-    /// Field 8, message.
-    #[pb(message, 8)]
-    pub options: Option<FieldOptions>,
-    /// Field 9, int32.
-    #[pb(int32, 9)]
-    pub oneof_index: Option<i32>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(string, 2)] pub extendee: Option<String>,
+    #[pb(int32, 3)] pub number: Option<i32>,
+    #[pb(enumeration, 4)] pub label: Option<FieldDescriptorProtoLabel>,
+    #[pb(enumeration, 5)] pub r#type: Option<FieldDescriptorProtoType>,
+    #[pb(string, 6)] pub type_name: Option<String>,
+    #[pb(string, 7)] pub default_value: Option<String>,
+    #[pb(message, 8)] pub options: Option<FieldOptions>,
+    #[pb(int32, 9)] pub oneof_index: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FieldDescriptorProto`], field by field; dropping it closes the message.
-pub struct FieldDescriptorProtoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FieldDescriptorProto`]; dropping it closes the message.
+pub struct FieldDescriptorProtoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FieldDescriptorProtoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FieldDescriptorProto";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FieldDescriptorProtoWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn extendee(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, int32.
-    #[inline]
-    pub fn number(&mut self, value: i32) -> &mut Self {
-        rt::int32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, enumeration.
-    #[inline]
-    pub fn label(&mut self, value: FieldDescriptorProtoLabel) -> &mut Self {
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn extendee(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn number(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    #[inline] pub fn label(&mut self, value: FieldDescriptorProtoLabel) -> &mut Self {
         rt::enumeration::<4>(&mut self.s, value.0);
         self
     }
-    /// Field 5, enumeration.
-    #[inline]
-    pub fn r#type(&mut self, value: FieldDescriptorProtoType) -> &mut Self {
+    #[inline] pub fn r#type(&mut self, value: FieldDescriptorProtoType) -> &mut Self {
         rt::enumeration::<5>(&mut self.s, value.0);
         self
     }
-    /// Field 6, string.
-    #[inline]
-    pub fn type_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, string.
-    #[inline]
-    pub fn default_value(&mut self, value: &str) -> &mut Self {
-        rt::string::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, message.
-    #[inline]
-    pub fn options(&mut self) -> FieldOptionsWriter<'_> {
-        rt::message::<8, _>(&mut self.s)
-    }
-    /// `options`, its body already encoded.
-    #[inline]
-    pub fn options_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<8>(&mut self.s, body);
-        self
-    }
-    /// Field 9, int32.
-    #[inline]
-    pub fn oneof_index(&mut self, value: i32) -> &mut Self {
-        rt::int32::<9>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn type_name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+    #[inline] pub fn default_value(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+    #[inline] pub fn options(&mut self) -> FieldOptionsWriter<'_> { rt::message::<8, _>(&mut self.s) }
+    #[inline] pub fn options_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<8>(&mut self.s, body); self }
+    #[inline] pub fn oneof_index(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FieldDescriptorProto` where it lies, field by field.
+pub type FieldDescriptorProtoReader<'a> = rt::TypedReader<
+    'a,
+    FieldDescriptorProtoField<'a>,
+>;
 /// A field of a `perfetto.protos.FieldDescriptorProto`.
 #[derive(Clone, Copy, Debug)]
 pub enum FieldDescriptorProtoField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, string.
     Extendee(&'a str),
-    /// Field 3, int32.
     Number(i32),
-    /// Field 4, enumeration.
     Label(FieldDescriptorProtoLabel),
-    /// Field 5, enumeration.
     Type(FieldDescriptorProtoType),
-    /// Field 6, string.
     TypeName(&'a str),
-    /// Field 7, string.
     DefaultValue(&'a str),
-    /// Field 8, message.
     Options(FieldOptionsReader<'a>),
-    /// Field 9, int32.
     OneofIndex(i32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FieldDescriptorProto` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FieldDescriptorProtoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FieldDescriptorProtoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<FieldDescriptorProtoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => FieldDescriptorProtoField::Name(f.string()?),
-                    18 => FieldDescriptorProtoField::Extendee(f.string()?),
-                    24 => FieldDescriptorProtoField::Number(f.int32()?),
-                    32 => {
-                        FieldDescriptorProtoField::Label(
-                            FieldDescriptorProtoLabel(f.enumeration()?),
-                        )
-                    }
-                    40 => {
-                        FieldDescriptorProtoField::Type(
-                            FieldDescriptorProtoType(f.enumeration()?),
-                        )
-                    }
-                    50 => FieldDescriptorProtoField::TypeName(f.string()?),
-                    58 => FieldDescriptorProtoField::DefaultValue(f.string()?),
-                    66 => {
-                        FieldDescriptorProtoField::Options(
-                            FieldOptionsReader::new(f.bytes()?),
-                        )
-                    }
-                    72 => FieldDescriptorProtoField::OneofIndex(f.int32()?),
-                    _ => FieldDescriptorProtoField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for FieldDescriptorProtoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            18 => Self::Extendee(f.string()?),
+            24 => Self::Number(f.int32()?),
+            32 => Self::Label(FieldDescriptorProtoLabel(f.enumeration()?)),
+            40 => Self::Type(FieldDescriptorProtoType(f.enumeration()?)),
+            50 => Self::TypeName(f.string()?),
+            58 => Self::DefaultValue(f.string()?),
+            66 => Self::Options(FieldOptionsReader::new(f.bytes()?)),
+            72 => Self::OneofIndex(f.int32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FieldDescriptorProtoReader<'a> {
-    type Item = Result<FieldDescriptorProtoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FieldDescriptorProto {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FieldDescriptorProto",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::optional("extendee", 2, d::Kind::String),
-                d::optional("number", 3, d::Kind::Int32),
-                d::optional("label", 4, d::enum_kind::<FieldDescriptorProtoLabel>()),
-                d::optional("type", 5, d::enum_kind::<FieldDescriptorProtoType>()),
-                d::optional("type_name", 6, d::Kind::String),
-                d::optional("default_value", 7, d::Kind::String),
-                d::optional("options", 8, d::Kind::Message(|| FieldOptions::DESCRIPTOR)),
-                d::optional("oneof_index", 9, d::Kind::Int32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FieldDescriptorProto",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("extendee", 2, d::Kind::String),
+            d::optional("number", 3, d::Kind::Int32),
+            d::optional("label", 4, d::enum_kind::<FieldDescriptorProtoLabel>()),
+            d::optional("type", 5, d::enum_kind::<FieldDescriptorProtoType>()),
+            d::optional("type_name", 6, d::Kind::String),
+            d::optional("default_value", 7, d::Kind::String),
+            d::optional("options", 8, d::of!(FieldOptions)),
+            d::optional("oneof_index", 9, d::Kind::Int32),
+        ],
+    );
 }
+
 /// `perfetto.protos.OneofDescriptorProto`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct OneofDescriptorProto {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, message.
-    #[pb(message, 2)]
-    pub options: Option<OneofOptions>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(message, 2)] pub options: Option<OneofOptions>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`OneofDescriptorProto`], field by field; dropping it closes the message.
-pub struct OneofDescriptorProtoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`OneofDescriptorProto`]; dropping it closes the message.
+pub struct OneofDescriptorProtoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for OneofDescriptorProtoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.OneofDescriptorProto";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl OneofDescriptorProtoWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, message.
-    #[inline]
-    pub fn options(&mut self) -> OneofOptionsWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `options`, its body already encoded.
-    #[inline]
-    pub fn options_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn options(&mut self) -> OneofOptionsWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn options_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.OneofDescriptorProto` where it lies, field by field.
+pub type OneofDescriptorProtoReader<'a> = rt::TypedReader<
+    'a,
+    OneofDescriptorProtoField<'a>,
+>;
 /// A field of a `perfetto.protos.OneofDescriptorProto`.
 #[derive(Clone, Copy, Debug)]
 pub enum OneofDescriptorProtoField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, message.
     Options(OneofOptionsReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.OneofDescriptorProto` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct OneofDescriptorProtoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> OneofDescriptorProtoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<OneofDescriptorProtoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => OneofDescriptorProtoField::Name(f.string()?),
-                    18 => {
-                        OneofDescriptorProtoField::Options(
-                            OneofOptionsReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => OneofDescriptorProtoField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for OneofDescriptorProtoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            18 => Self::Options(OneofOptionsReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for OneofDescriptorProtoReader<'a> {
-    type Item = Result<OneofDescriptorProtoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl OneofDescriptorProto {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.OneofDescriptorProto",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::optional("options", 2, d::Kind::Message(|| OneofOptions::DESCRIPTOR)),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.OneofDescriptorProto",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("options", 2, d::of!(OneofOptions)),
+        ],
+    );
 }
+
 /// `perfetto.protos.EnumDescriptorProto`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct EnumDescriptorProto {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub value: Vec<EnumValueDescriptorProto>,
-    /// Field 5, repeated string.
-    #[pb(string, 5, repeated)]
-    pub reserved_name: Vec<String>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(message, 2, repeated)] pub value: Vec<EnumValueDescriptorProto>,
+    #[pb(string, 5, repeated)] pub reserved_name: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`EnumDescriptorProto`], field by field; dropping it closes the message.
-pub struct EnumDescriptorProtoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`EnumDescriptorProto`]; dropping it closes the message.
+pub struct EnumDescriptorProtoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for EnumDescriptorProtoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.EnumDescriptorProto";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl EnumDescriptorProtoWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn value(&mut self) -> EnumValueDescriptorProtoWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `value`, its body already encoded.
-    #[inline]
-    pub fn value_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    /// Field 5, repeated string.
-    #[inline]
-    pub fn reserved_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<5>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn value(&mut self) -> EnumValueDescriptorProtoWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn value_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    #[inline] pub fn reserved_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.EnumDescriptorProto` where it lies, field by field.
+pub type EnumDescriptorProtoReader<'a> = rt::TypedReader<
+    'a,
+    EnumDescriptorProtoField<'a>,
+>;
 /// A field of a `perfetto.protos.EnumDescriptorProto`.
 #[derive(Clone, Copy, Debug)]
 pub enum EnumDescriptorProtoField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, repeated message.
     Value(EnumValueDescriptorProtoReader<'a>),
-    /// Field 5, repeated string.
     ReservedName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.EnumDescriptorProto` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct EnumDescriptorProtoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> EnumDescriptorProtoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<EnumDescriptorProtoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => EnumDescriptorProtoField::Name(f.string()?),
-                    18 => {
-                        EnumDescriptorProtoField::Value(
-                            EnumValueDescriptorProtoReader::new(f.bytes()?),
-                        )
-                    }
-                    42 => EnumDescriptorProtoField::ReservedName(f.string()?),
-                    _ => EnumDescriptorProtoField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for EnumDescriptorProtoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            18 => Self::Value(EnumValueDescriptorProtoReader::new(f.bytes()?)),
+            42 => Self::ReservedName(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for EnumDescriptorProtoReader<'a> {
-    type Item = Result<EnumDescriptorProtoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl EnumDescriptorProto {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.EnumDescriptorProto",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::repeated(
-                    "value",
-                    2,
-                    d::Kind::Message(|| EnumValueDescriptorProto::DESCRIPTOR),
-                ),
-                d::repeated("reserved_name", 5, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.EnumDescriptorProto",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::repeated("value", 2, d::of!(EnumValueDescriptorProto)),
+            d::repeated("reserved_name", 5, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.EnumValueDescriptorProto`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct EnumValueDescriptorProto {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub number: Option<i32>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(int32, 2)] pub number: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`EnumValueDescriptorProto`], field by field; dropping it closes the message.
-pub struct EnumValueDescriptorProtoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`EnumValueDescriptorProto`]; dropping it closes the message.
+pub struct EnumValueDescriptorProtoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for EnumValueDescriptorProtoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.EnumValueDescriptorProto";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl EnumValueDescriptorProtoWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int32.
-    #[inline]
-    pub fn number(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn number(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.EnumValueDescriptorProto` where it lies, field by field.
+pub type EnumValueDescriptorProtoReader<'a> = rt::TypedReader<
+    'a,
+    EnumValueDescriptorProtoField<'a>,
+>;
 /// A field of a `perfetto.protos.EnumValueDescriptorProto`.
 #[derive(Clone, Copy, Debug)]
 pub enum EnumValueDescriptorProtoField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, int32.
     Number(i32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.EnumValueDescriptorProto` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct EnumValueDescriptorProtoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> EnumValueDescriptorProtoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<EnumValueDescriptorProtoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => EnumValueDescriptorProtoField::Name(f.string()?),
-                    16 => EnumValueDescriptorProtoField::Number(f.int32()?),
-                    _ => EnumValueDescriptorProtoField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for EnumValueDescriptorProtoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            16 => Self::Number(f.int32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for EnumValueDescriptorProtoReader<'a> {
-    type Item = Result<EnumValueDescriptorProtoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl EnumValueDescriptorProto {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.EnumValueDescriptorProto",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::optional("number", 2, d::Kind::Int32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.EnumValueDescriptorProto",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("number", 2, d::Kind::Int32),
+        ],
+    );
 }
+
 /// `perfetto.protos.OneofOptions`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct OneofOptions {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`OneofOptions`], field by field; dropping it closes the message.
-pub struct OneofOptionsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`OneofOptions`]; dropping it closes the message.
+pub struct OneofOptionsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for OneofOptionsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.OneofOptions";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl OneofOptionsWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.OneofOptions` where it lies, field by field.
+pub type OneofOptionsReader<'a> = rt::TypedReader<'a, OneofOptionsField<'a>>;
 /// A field of a `perfetto.protos.OneofOptions`.
 #[derive(Clone, Copy, Debug)]
 pub enum OneofOptionsField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.OneofOptions` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct OneofOptionsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> OneofOptionsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<OneofOptionsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(OneofOptionsField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for OneofOptionsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for OneofOptionsReader<'a> {
-    type Item = Result<OneofOptionsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl OneofOptions {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.OneofOptions",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.OneofOptions",
+        &[],
+    );
 }

@@ -2,213 +2,124 @@
 
 //! `perfetto/common/ftrace_descriptor.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.FtraceDescriptor`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceDescriptor {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub atrace_categories: Vec<FtraceDescriptorAtraceCategory>,
+    #[pb(message, 1, repeated)] pub atrace_categories: Vec<FtraceDescriptorAtraceCategory>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FtraceDescriptor`], field by field; dropping it closes the message.
-pub struct FtraceDescriptorWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FtraceDescriptor`]; dropping it closes the message.
+pub struct FtraceDescriptorWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FtraceDescriptorWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FtraceDescriptor";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FtraceDescriptorWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn atrace_categories(&mut self) -> FtraceDescriptorAtraceCategoryWriter<'_> {
+    #[inline] pub fn atrace_categories(&mut self) -> FtraceDescriptorAtraceCategoryWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `atrace_categories`, its body already encoded.
-    #[inline]
-    pub fn atrace_categories_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn atrace_categories_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FtraceDescriptor` where it lies, field by field.
+pub type FtraceDescriptorReader<'a> = rt::TypedReader<'a, FtraceDescriptorField<'a>>;
 /// A field of a `perfetto.protos.FtraceDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum FtraceDescriptorField<'a> {
-    /// Field 1, repeated message.
     AtraceCategories(FtraceDescriptorAtraceCategoryReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FtraceDescriptor` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FtraceDescriptorReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FtraceDescriptorReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<FtraceDescriptorField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        FtraceDescriptorField::AtraceCategories(
-                            FtraceDescriptorAtraceCategoryReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => FtraceDescriptorField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for FtraceDescriptorField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => {
+                Self::AtraceCategories(
+                    FtraceDescriptorAtraceCategoryReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FtraceDescriptorReader<'a> {
-    type Item = Result<FtraceDescriptorField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FtraceDescriptor {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FtraceDescriptor",
-            fields: &[
-                d::repeated(
-                    "atrace_categories",
-                    1,
-                    d::Kind::Message(|| FtraceDescriptorAtraceCategory::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FtraceDescriptor",
+        &[d::repeated("atrace_categories", 1, d::of!(FtraceDescriptorAtraceCategory))],
+    );
 }
+
 /// `perfetto.protos.FtraceDescriptor.AtraceCategory`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceDescriptorAtraceCategory {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub description: Option<String>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(string, 2)] pub description: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FtraceDescriptorAtraceCategory`], field by field; dropping it closes the message.
-pub struct FtraceDescriptorAtraceCategoryWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FtraceDescriptorAtraceCategory`]; dropping it closes the message.
+pub struct FtraceDescriptorAtraceCategoryWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FtraceDescriptorAtraceCategoryWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FtraceDescriptor.AtraceCategory";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FtraceDescriptorAtraceCategoryWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn description(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FtraceDescriptor.AtraceCategory` where it lies, field by field.
+pub type FtraceDescriptorAtraceCategoryReader<'a> = rt::TypedReader<
+    'a,
+    FtraceDescriptorAtraceCategoryField<'a>,
+>;
 /// A field of a `perfetto.protos.FtraceDescriptor.AtraceCategory`.
 #[derive(Clone, Copy, Debug)]
 pub enum FtraceDescriptorAtraceCategoryField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, string.
     Description(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FtraceDescriptor.AtraceCategory` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FtraceDescriptorAtraceCategoryReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FtraceDescriptorAtraceCategoryReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<FtraceDescriptorAtraceCategoryField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => FtraceDescriptorAtraceCategoryField::Name(f.string()?),
-                    18 => FtraceDescriptorAtraceCategoryField::Description(f.string()?),
-                    _ => FtraceDescriptorAtraceCategoryField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for FtraceDescriptorAtraceCategoryField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            18 => Self::Description(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FtraceDescriptorAtraceCategoryReader<'a> {
-    type Item = Result<FtraceDescriptorAtraceCategoryField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FtraceDescriptorAtraceCategory {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FtraceDescriptor.AtraceCategory",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::optional("description", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FtraceDescriptor.AtraceCategory",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("description", 2, d::Kind::String),
+        ],
+    );
 }

@@ -2,32 +2,24 @@
 
 //! `perfetto/common/gpu_counter_descriptor.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.GpuCounterDescriptor.GpuCounterGroup`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GpuCounterDescriptorGpuCounterGroup(pub i32);
 impl GpuCounterDescriptorGpuCounterGroup {
-    /// Value 0.
     pub const UNCLASSIFIED: Self = Self(0);
-    /// Value 1.
     pub const SYSTEM: Self = Self(1);
-    /// Value 2.
     pub const VERTICES: Self = Self(2);
-    /// Value 3.
     pub const FRAGMENTS: Self = Self(3);
-    /// Value 4.
     pub const PRIMITIVES: Self = Self(4);
-    /// Value 5.
     pub const MEMORY: Self = Self(5);
-    /// Value 6.
     pub const COMPUTE: Self = Self(6);
-    /// Value 7.
     pub const RAY_TRACING: Self = Self(7);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for GpuCounterDescriptorGpuCounterGroup {
     const NAME: &'static str = "perfetto.protos.GpuCounterDescriptor.GpuCounterGroup";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -40,115 +32,67 @@ impl protozero::Enumeration for GpuCounterDescriptorGpuCounterGroup {
         ("COMPUTE", 6),
         ("RAY_TRACING", 7),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for GpuCounterDescriptorGpuCounterGroup {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for GpuCounterDescriptorGpuCounterGroup {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.GpuCounterDescriptor.MeasureUnit`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GpuCounterDescriptorMeasureUnit(pub i32);
 impl GpuCounterDescriptorMeasureUnit {
-    /// Value 0.
     pub const NONE: Self = Self(0);
-    /// Value 1.
     pub const BIT: Self = Self(1);
-    /// Value 2.
     pub const KILOBIT: Self = Self(2);
-    /// Value 3.
     pub const MEGABIT: Self = Self(3);
-    /// Value 4.
     pub const GIGABIT: Self = Self(4);
-    /// Value 5.
     pub const TERABIT: Self = Self(5);
-    /// Value 6.
     pub const PETABIT: Self = Self(6);
-    /// Value 7.
     pub const BYTE: Self = Self(7);
-    /// Value 8.
     pub const KILOBYTE: Self = Self(8);
-    /// Value 9.
     pub const MEGABYTE: Self = Self(9);
-    /// Value 10.
     pub const GIGABYTE: Self = Self(10);
-    /// Value 11.
     pub const TERABYTE: Self = Self(11);
-    /// Value 12.
     pub const PETABYTE: Self = Self(12);
-    /// Value 13.
     pub const HERTZ: Self = Self(13);
-    /// Value 14.
     pub const KILOHERTZ: Self = Self(14);
-    /// Value 15.
     pub const MEGAHERTZ: Self = Self(15);
-    /// Value 16.
     pub const GIGAHERTZ: Self = Self(16);
-    /// Value 17.
     pub const TERAHERTZ: Self = Self(17);
-    /// Value 18.
     pub const PETAHERTZ: Self = Self(18);
-    /// Value 19.
     pub const NANOSECOND: Self = Self(19);
-    /// Value 20.
     pub const MICROSECOND: Self = Self(20);
-    /// Value 21.
     pub const MILLISECOND: Self = Self(21);
-    /// Value 22.
     pub const SECOND: Self = Self(22);
-    /// Value 23.
     pub const MINUTE: Self = Self(23);
-    /// Value 24.
     pub const HOUR: Self = Self(24);
-    /// Value 25.
     pub const VERTEX: Self = Self(25);
-    /// Value 26.
     pub const PIXEL: Self = Self(26);
-    /// Value 27.
     pub const TRIANGLE: Self = Self(27);
-    /// Value 38.
     pub const PRIMITIVE: Self = Self(38);
-    /// Value 39.
     pub const FRAGMENT: Self = Self(39);
-    /// Value 28.
     pub const MILLIWATT: Self = Self(28);
-    /// Value 29.
     pub const WATT: Self = Self(29);
-    /// Value 30.
     pub const KILOWATT: Self = Self(30);
-    /// Value 31.
     pub const JOULE: Self = Self(31);
-    /// Value 32.
     pub const VOLT: Self = Self(32);
-    /// Value 33.
     pub const AMPERE: Self = Self(33);
-    /// Value 34.
     pub const CELSIUS: Self = Self(34);
-    /// Value 35.
     pub const FAHRENHEIT: Self = Self(35);
-    /// Value 36.
     pub const KELVIN: Self = Self(36);
-    /// Value 37.
     pub const PERCENT: Self = Self(37);
-    /// Value 40.
     pub const INSTRUCTION: Self = Self(40);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for GpuCounterDescriptorMeasureUnit {
     const NAME: &'static str = "perfetto.protos.GpuCounterDescriptor.MeasureUnit";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -194,39 +138,29 @@ impl protozero::Enumeration for GpuCounterDescriptorMeasureUnit {
         ("PERCENT", 37),
         ("INSTRUCTION", 40),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for GpuCounterDescriptorMeasureUnit {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for GpuCounterDescriptorMeasureUnit {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec.ValueDirection`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GpuCounterDescriptorGpuCounterSpecValueDirection(pub i32);
 impl GpuCounterDescriptorGpuCounterSpecValueDirection {
-    /// Value 0.
     pub const VALUE_DIRECTION_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const VALUE_DIRECTION_BACKWARDS_LOOKING: Self = Self(1);
-    /// Value 2.
     pub const VALUE_DIRECTION_FORWARDS_LOOKING: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for GpuCounterDescriptorGpuCounterSpecValueDirection {
     const NAME: &'static str = "perfetto.protos.GpuCounterDescriptor.GpuCounterSpec.ValueDirection";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -234,375 +168,204 @@ impl protozero::Enumeration for GpuCounterDescriptorGpuCounterSpecValueDirection
         ("VALUE_DIRECTION_BACKWARDS_LOOKING", 1),
         ("VALUE_DIRECTION_FORWARDS_LOOKING", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for GpuCounterDescriptorGpuCounterSpecValueDirection {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for GpuCounterDescriptorGpuCounterSpecValueDirection {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.GpuCounterDescriptor`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterDescriptor {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub specs: Vec<GpuCounterDescriptorGpuCounterSpec>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub blocks: Vec<GpuCounterDescriptorGpuCounterBlock>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub min_sampling_period_ns: Option<u64>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub max_sampling_period_ns: Option<u64>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub supports_instrumented_sampling: Option<bool>,
-    /// Field 6, repeated message.
-    #[pb(message, 6, repeated)]
-    pub counter_groups: Vec<GpuCounterDescriptorGpuCounterGroupSpec>,
-    /// Field 7, bool.
-    #[pb(bool, 7)]
-    pub supports_counter_names: Option<bool>,
-    /// Field 8, bool.
-    #[pb(bool, 8)]
-    pub supports_counter_name_globs: Option<bool>,
+    #[pb(message, 1, repeated)] pub specs: Vec<GpuCounterDescriptorGpuCounterSpec>,
+    #[pb(message, 2, repeated)] pub blocks: Vec<GpuCounterDescriptorGpuCounterBlock>,
+    #[pb(uint64, 3)] pub min_sampling_period_ns: Option<u64>,
+    #[pb(uint64, 4)] pub max_sampling_period_ns: Option<u64>,
+    #[pb(bool, 5)] pub supports_instrumented_sampling: Option<bool>,
+    #[pb(message, 6, repeated)] pub counter_groups: Vec<GpuCounterDescriptorGpuCounterGroupSpec>,
+    #[pb(bool, 7)] pub supports_counter_names: Option<bool>,
+    #[pb(bool, 8)] pub supports_counter_name_globs: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GpuCounterDescriptor`], field by field; dropping it closes the message.
-pub struct GpuCounterDescriptorWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GpuCounterDescriptor`]; dropping it closes the message.
+pub struct GpuCounterDescriptorWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GpuCounterDescriptorWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GpuCounterDescriptor";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GpuCounterDescriptorWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn specs(&mut self) -> GpuCounterDescriptorGpuCounterSpecWriter<'_> {
+    #[inline] pub fn specs(&mut self) -> GpuCounterDescriptorGpuCounterSpecWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `specs`, its body already encoded.
-    #[inline]
-    pub fn specs_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn blocks(&mut self) -> GpuCounterDescriptorGpuCounterBlockWriter<'_> {
+    #[inline] pub fn specs_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    #[inline] pub fn blocks(&mut self) -> GpuCounterDescriptorGpuCounterBlockWriter<'_> {
         rt::message::<2, _>(&mut self.s)
     }
-    /// `blocks`, its body already encoded.
-    #[inline]
-    pub fn blocks_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn min_sampling_period_ns(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn blocks_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    #[inline] pub fn min_sampling_period_ns(&mut self, value: u64) -> &mut Self {
         rt::uint64::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn max_sampling_period_ns(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn max_sampling_period_ns(&mut self, value: u64) -> &mut Self {
         rt::uint64::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, bool.
-    #[inline]
-    pub fn supports_instrumented_sampling(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn supports_instrumented_sampling(&mut self, value: bool) -> &mut Self {
         rt::bool::<5>(&mut self.s, value);
         self
     }
-    /// Field 6, repeated message.
-    #[inline]
-    pub fn counter_groups(
+    #[inline] pub fn counter_groups(
         &mut self,
     ) -> GpuCounterDescriptorGpuCounterGroupSpecWriter<'_> {
         rt::message::<6, _>(&mut self.s)
     }
-    /// `counter_groups`, its body already encoded.
-    #[inline]
-    pub fn counter_groups_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn counter_groups_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Field 7, bool.
-    #[inline]
-    pub fn supports_counter_names(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn supports_counter_names(&mut self, value: bool) -> &mut Self {
         rt::bool::<7>(&mut self.s, value);
         self
     }
-    /// Field 8, bool.
-    #[inline]
-    pub fn supports_counter_name_globs(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn supports_counter_name_globs(&mut self, value: bool) -> &mut Self {
         rt::bool::<8>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GpuCounterDescriptor` where it lies, field by field.
+pub type GpuCounterDescriptorReader<'a> = rt::TypedReader<
+    'a,
+    GpuCounterDescriptorField<'a>,
+>;
 /// A field of a `perfetto.protos.GpuCounterDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum GpuCounterDescriptorField<'a> {
-    /// Field 1, repeated message.
     Specs(GpuCounterDescriptorGpuCounterSpecReader<'a>),
-    /// Field 2, repeated message.
     Blocks(GpuCounterDescriptorGpuCounterBlockReader<'a>),
-    /// Field 3, uint64.
     MinSamplingPeriodNs(u64),
-    /// Field 4, uint64.
     MaxSamplingPeriodNs(u64),
-    /// Field 5, bool.
     SupportsInstrumentedSampling(bool),
-    /// Field 6, repeated message.
     CounterGroups(GpuCounterDescriptorGpuCounterGroupSpecReader<'a>),
-    /// Field 7, bool.
     SupportsCounterNames(bool),
-    /// Field 8, bool.
     SupportsCounterNameGlobs(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GpuCounterDescriptor` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GpuCounterDescriptorReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GpuCounterDescriptorReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<GpuCounterDescriptorField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        GpuCounterDescriptorField::Specs(
-                            GpuCounterDescriptorGpuCounterSpecReader::new(f.bytes()?),
-                        )
-                    }
-                    18 => {
-                        GpuCounterDescriptorField::Blocks(
-                            GpuCounterDescriptorGpuCounterBlockReader::new(f.bytes()?),
-                        )
-                    }
-                    24 => GpuCounterDescriptorField::MinSamplingPeriodNs(f.uint64()?),
-                    32 => GpuCounterDescriptorField::MaxSamplingPeriodNs(f.uint64()?),
-                    40 => {
-                        GpuCounterDescriptorField::SupportsInstrumentedSampling(
-                            f.bool()?,
-                        )
-                    }
-                    50 => {
-                        GpuCounterDescriptorField::CounterGroups(
-                            GpuCounterDescriptorGpuCounterGroupSpecReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    56 => GpuCounterDescriptorField::SupportsCounterNames(f.bool()?),
-                    64 => GpuCounterDescriptorField::SupportsCounterNameGlobs(f.bool()?),
-                    _ => GpuCounterDescriptorField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for GpuCounterDescriptorField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Specs(GpuCounterDescriptorGpuCounterSpecReader::new(f.bytes()?)),
+            18 => {
+                Self::Blocks(GpuCounterDescriptorGpuCounterBlockReader::new(f.bytes()?))
+            }
+            24 => Self::MinSamplingPeriodNs(f.uint64()?),
+            32 => Self::MaxSamplingPeriodNs(f.uint64()?),
+            40 => Self::SupportsInstrumentedSampling(f.bool()?),
+            50 => {
+                Self::CounterGroups(
+                    GpuCounterDescriptorGpuCounterGroupSpecReader::new(f.bytes()?),
+                )
+            }
+            56 => Self::SupportsCounterNames(f.bool()?),
+            64 => Self::SupportsCounterNameGlobs(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GpuCounterDescriptorReader<'a> {
-    type Item = Result<GpuCounterDescriptorField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GpuCounterDescriptor {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GpuCounterDescriptor",
-            fields: &[
-                d::repeated(
-                    "specs",
-                    1,
-                    d::Kind::Message(|| GpuCounterDescriptorGpuCounterSpec::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "blocks",
-                    2,
-                    d::Kind::Message(|| GpuCounterDescriptorGpuCounterBlock::DESCRIPTOR),
-                ),
-                d::optional("min_sampling_period_ns", 3, d::Kind::Uint64),
-                d::optional("max_sampling_period_ns", 4, d::Kind::Uint64),
-                d::optional("supports_instrumented_sampling", 5, d::Kind::Bool),
-                d::repeated(
-                    "counter_groups",
-                    6,
-                    d::Kind::Message(|| {
-                        GpuCounterDescriptorGpuCounterGroupSpec::DESCRIPTOR
-                    }),
-                ),
-                d::optional("supports_counter_names", 7, d::Kind::Bool),
-                d::optional("supports_counter_name_globs", 8, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuCounterDescriptor",
+        &[
+            d::repeated("specs", 1, d::of!(GpuCounterDescriptorGpuCounterSpec)),
+            d::repeated("blocks", 2, d::of!(GpuCounterDescriptorGpuCounterBlock)),
+            d::optional("min_sampling_period_ns", 3, d::Kind::Uint64),
+            d::optional("max_sampling_period_ns", 4, d::Kind::Uint64),
+            d::optional("supports_instrumented_sampling", 5, d::Kind::Bool),
+            d::repeated(
+                "counter_groups",
+                6,
+                d::of!(GpuCounterDescriptorGpuCounterGroupSpec),
+            ),
+            d::optional("supports_counter_names", 7, d::Kind::Bool),
+            d::optional("supports_counter_name_globs", 8, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterDescriptorGpuCounterSpec {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub counter_id: Option<u32>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub name: Option<String>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub description: Option<String>,
+    #[pb(uint32, 1)] pub counter_id: Option<u32>,
+    #[pb(string, 2)] pub name: Option<String>,
+    #[pb(string, 3)] pub description: Option<String>,
     /// At most one of these.
-    #[pb(oneof, 5, 6)]
-    pub peak_value: Option<GpuCounterDescriptorGpuCounterSpecPeakValue>,
-    /// Field 7, repeated enumeration.
-    #[pb(enumeration, 7, repeated)]
-    pub numerator_units: Vec<GpuCounterDescriptorMeasureUnit>,
-    /// Field 8, repeated enumeration.
-    #[pb(enumeration, 8, repeated)]
-    pub denominator_units: Vec<GpuCounterDescriptorMeasureUnit>,
-    /// Field 9, bool.
-    #[pb(bool, 9)]
-    pub select_by_default: Option<bool>,
-    /// Field 10, repeated enumeration.
-    #[pb(enumeration, 10, repeated)]
-    pub groups: Vec<GpuCounterDescriptorGpuCounterGroup>,
-    /// Field 11, enumeration.
-    #[pb(enumeration, 11)]
-    pub value_direction: Option<GpuCounterDescriptorGpuCounterSpecValueDirection>,
+    #[pb(oneof, 5, 6)] pub peak_value: Option<GpuCounterDescriptorGpuCounterSpecPeakValue>,
+    #[pb(enumeration, 7, repeated)] pub numerator_units: Vec<GpuCounterDescriptorMeasureUnit>,
+    #[pb(enumeration, 8, repeated)] pub denominator_units: Vec<GpuCounterDescriptorMeasureUnit>,
+    #[pb(bool, 9)] pub select_by_default: Option<bool>,
+    #[pb(enumeration, 10, repeated)] pub groups: Vec<GpuCounterDescriptorGpuCounterGroup>,
+    #[pb(enumeration, 11)] pub value_direction: Option<GpuCounterDescriptorGpuCounterSpecValueDirection>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec.peak_value`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum GpuCounterDescriptorGpuCounterSpecPeakValue {
-    /// Field 5, int64.
-    #[pb(int64, 5)]
-    IntPeakValue(i64),
-    /// Field 6, double.
-    #[pb(double, 6)]
-    DoublePeakValue(f64),
+    #[pb(int64, 5)] IntPeakValue(i64),
+    #[pb(double, 6)] DoublePeakValue(f64),
 }
-/// Writes a [`GpuCounterDescriptorGpuCounterSpec`], field by field; dropping it closes the message.
-pub struct GpuCounterDescriptorGpuCounterSpecWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GpuCounterDescriptorGpuCounterSpec`]; dropping it closes the message.
+pub struct GpuCounterDescriptorGpuCounterSpecWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GpuCounterDescriptorGpuCounterSpecWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GpuCounterDescriptor.GpuCounterSpec";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GpuCounterDescriptorGpuCounterSpecWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn counter_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn description(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 5, int64.
-    #[inline]
-    pub fn int_peak_value(&mut self, value: i64) -> &mut Self {
-        rt::int64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, double.
-    #[inline]
-    pub fn double_peak_value(&mut self, value: f64) -> &mut Self {
-        rt::double::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, repeated enumeration.
-    #[inline]
-    pub fn numerator_units(
+    #[inline] pub fn counter_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn int_peak_value(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
+    #[inline] pub fn double_peak_value(&mut self, value: f64) -> &mut Self { rt::double::<6>(&mut self.s, value); self }
+    #[inline] pub fn numerator_units(
         &mut self,
         value: GpuCounterDescriptorMeasureUnit,
     ) -> &mut Self {
         rt::enumeration::<7>(&mut self.s, value.0);
         self
     }
-    /// Field 8, repeated enumeration.
-    #[inline]
-    pub fn denominator_units(
+    #[inline] pub fn denominator_units(
         &mut self,
         value: GpuCounterDescriptorMeasureUnit,
     ) -> &mut Self {
         rt::enumeration::<8>(&mut self.s, value.0);
         self
     }
-    /// Field 9, bool.
-    #[inline]
-    pub fn select_by_default(&mut self, value: bool) -> &mut Self {
-        rt::bool::<9>(&mut self.s, value);
-        self
-    }
-    /// Field 10, repeated enumeration.
-    #[inline]
-    pub fn groups(&mut self, value: GpuCounterDescriptorGpuCounterGroup) -> &mut Self {
+    #[inline] pub fn select_by_default(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
+    #[inline] pub fn groups(&mut self, value: GpuCounterDescriptorGpuCounterGroup) -> &mut Self {
         rt::enumeration::<10>(&mut self.s, value.0);
         self
     }
-    /// Field 11, enumeration.
-    #[inline]
-    pub fn value_direction(
+    #[inline] pub fn value_direction(
         &mut self,
         value: GpuCounterDescriptorGpuCounterSpecValueDirection,
     ) -> &mut Self {
@@ -610,510 +373,238 @@ impl GpuCounterDescriptorGpuCounterSpecWriter<'_> {
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec` where it lies, field by field.
+pub type GpuCounterDescriptorGpuCounterSpecReader<'a> = rt::TypedReader<
+    'a,
+    GpuCounterDescriptorGpuCounterSpecField<'a>,
+>;
 /// A field of a `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec`.
 #[derive(Clone, Copy, Debug)]
 pub enum GpuCounterDescriptorGpuCounterSpecField<'a> {
-    /// Field 1, uint32.
     CounterId(u32),
-    /// Field 2, string.
     Name(&'a str),
-    /// Field 3, string.
     Description(&'a str),
-    /// Field 5, int64.
     IntPeakValue(i64),
-    /// Field 6, double.
     DoublePeakValue(f64),
-    /// Field 7, repeated enumeration.
     NumeratorUnits(GpuCounterDescriptorMeasureUnit),
-    /// Field 8, repeated enumeration.
     DenominatorUnits(GpuCounterDescriptorMeasureUnit),
-    /// Field 9, bool.
     SelectByDefault(bool),
-    /// Field 10, repeated enumeration.
     Groups(GpuCounterDescriptorGpuCounterGroup),
-    /// Field 11, enumeration.
     ValueDirection(GpuCounterDescriptorGpuCounterSpecValueDirection),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GpuCounterDescriptorGpuCounterSpecReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GpuCounterDescriptorGpuCounterSpecReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<GpuCounterDescriptorGpuCounterSpecField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            GpuCounterDescriptorGpuCounterSpecField::CounterId(
-                                f.uint32()?,
-                            )
-                        }
-                        18 => GpuCounterDescriptorGpuCounterSpecField::Name(f.string()?),
-                        26 => {
-                            GpuCounterDescriptorGpuCounterSpecField::Description(
-                                f.string()?,
-                            )
-                        }
-                        40 => {
-                            GpuCounterDescriptorGpuCounterSpecField::IntPeakValue(
-                                f.int64()?,
-                            )
-                        }
-                        49 => {
-                            GpuCounterDescriptorGpuCounterSpecField::DoublePeakValue(
-                                f.double()?,
-                            )
-                        }
-                        56 => {
-                            GpuCounterDescriptorGpuCounterSpecField::NumeratorUnits(
-                                GpuCounterDescriptorMeasureUnit(f.enumeration()?),
-                            )
-                        }
-                        58 => {
-                            f.begin_run(56)?;
-                            continue;
-                        }
-                        64 => {
-                            GpuCounterDescriptorGpuCounterSpecField::DenominatorUnits(
-                                GpuCounterDescriptorMeasureUnit(f.enumeration()?),
-                            )
-                        }
-                        66 => {
-                            f.begin_run(64)?;
-                            continue;
-                        }
-                        72 => {
-                            GpuCounterDescriptorGpuCounterSpecField::SelectByDefault(
-                                f.bool()?,
-                            )
-                        }
-                        80 => {
-                            GpuCounterDescriptorGpuCounterSpecField::Groups(
-                                GpuCounterDescriptorGpuCounterGroup(f.enumeration()?),
-                            )
-                        }
-                        82 => {
-                            f.begin_run(80)?;
-                            continue;
-                        }
-                        88 => {
-                            GpuCounterDescriptorGpuCounterSpecField::ValueDirection(
-                                GpuCounterDescriptorGpuCounterSpecValueDirection(
-                                    f.enumeration()?,
-                                ),
-                            )
-                        }
-                        _ => {
-                            GpuCounterDescriptorGpuCounterSpecField::Unknown(
-                                f.unknown(tag)?,
-                            )
-                        }
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for GpuCounterDescriptorGpuCounterSpecField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::CounterId(f.uint32()?),
+            18 => Self::Name(f.string()?),
+            26 => Self::Description(f.string()?),
+            40 => Self::IntPeakValue(f.int64()?),
+            49 => Self::DoublePeakValue(f.double()?),
+            56 => Self::NumeratorUnits(GpuCounterDescriptorMeasureUnit(f.enumeration()?)),
+            58 => return rt::run(f, 56),
+            64 => {
+                Self::DenominatorUnits(GpuCounterDescriptorMeasureUnit(f.enumeration()?))
+            }
+            66 => return rt::run(f, 64),
+            72 => Self::SelectByDefault(f.bool()?),
+            80 => Self::Groups(GpuCounterDescriptorGpuCounterGroup(f.enumeration()?)),
+            82 => return rt::run(f, 80),
+            88 => {
+                Self::ValueDirection(
+                    GpuCounterDescriptorGpuCounterSpecValueDirection(f.enumeration()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GpuCounterDescriptorGpuCounterSpecReader<'a> {
-    type Item = Result<GpuCounterDescriptorGpuCounterSpecField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GpuCounterDescriptorGpuCounterSpec {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GpuCounterDescriptor.GpuCounterSpec",
-            fields: &[
-                d::optional("counter_id", 1, d::Kind::Uint32),
-                d::optional("name", 2, d::Kind::String),
-                d::optional("description", 3, d::Kind::String),
-                d::optional("int_peak_value", 5, d::Kind::Int64),
-                d::optional("double_peak_value", 6, d::Kind::Double),
-                d::repeated(
-                    "numerator_units",
-                    7,
-                    d::enum_kind::<GpuCounterDescriptorMeasureUnit>(),
-                ),
-                d::repeated(
-                    "denominator_units",
-                    8,
-                    d::enum_kind::<GpuCounterDescriptorMeasureUnit>(),
-                ),
-                d::optional("select_by_default", 9, d::Kind::Bool),
-                d::repeated(
-                    "groups",
-                    10,
-                    d::enum_kind::<GpuCounterDescriptorGpuCounterGroup>(),
-                ),
-                d::optional(
-                    "value_direction",
-                    11,
-                    d::enum_kind::<GpuCounterDescriptorGpuCounterSpecValueDirection>(),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuCounterDescriptor.GpuCounterSpec",
+        &[
+            d::optional("counter_id", 1, d::Kind::Uint32),
+            d::optional("name", 2, d::Kind::String),
+            d::optional("description", 3, d::Kind::String),
+            d::optional("int_peak_value", 5, d::Kind::Int64),
+            d::optional("double_peak_value", 6, d::Kind::Double),
+            d::repeated(
+                "numerator_units",
+                7,
+                d::enum_kind::<GpuCounterDescriptorMeasureUnit>(),
+            ),
+            d::repeated(
+                "denominator_units",
+                8,
+                d::enum_kind::<GpuCounterDescriptorMeasureUnit>(),
+            ),
+            d::optional("select_by_default", 9, d::Kind::Bool),
+            d::repeated(
+                "groups",
+                10,
+                d::enum_kind::<GpuCounterDescriptorGpuCounterGroup>(),
+            ),
+            d::optional(
+                "value_direction",
+                11,
+                d::enum_kind::<GpuCounterDescriptorGpuCounterSpecValueDirection>(),
+            ),
+        ],
+    );
 }
+
 /// `perfetto.protos.GpuCounterDescriptor.GpuCounterBlock`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterDescriptorGpuCounterBlock {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub block_id: Option<u32>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub block_capacity: Option<u32>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub name: Option<String>,
-    /// Field 4, string.
-    #[pb(string, 4)]
-    pub description: Option<String>,
-    /// Field 5, repeated uint32.
-    #[pb(uint32, 5, repeated)]
-    pub counter_ids: Vec<u32>,
+    #[pb(uint32, 1)] pub block_id: Option<u32>,
+    #[pb(uint32, 2)] pub block_capacity: Option<u32>,
+    #[pb(string, 3)] pub name: Option<String>,
+    #[pb(string, 4)] pub description: Option<String>,
+    #[pb(uint32, 5, repeated)] pub counter_ids: Vec<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GpuCounterDescriptorGpuCounterBlock`], field by field; dropping it closes the message.
-pub struct GpuCounterDescriptorGpuCounterBlockWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GpuCounterDescriptorGpuCounterBlock`]; dropping it closes the message.
+pub struct GpuCounterDescriptorGpuCounterBlockWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GpuCounterDescriptorGpuCounterBlockWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GpuCounterDescriptor.GpuCounterBlock";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GpuCounterDescriptorGpuCounterBlockWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn block_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn block_capacity(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, string.
-    #[inline]
-    pub fn description(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, repeated uint32.
-    #[inline]
-    pub fn counter_ids(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<5>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn block_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn block_capacity(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+    #[inline] pub fn counter_ids(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GpuCounterDescriptor.GpuCounterBlock` where it lies, field by field.
+pub type GpuCounterDescriptorGpuCounterBlockReader<'a> = rt::TypedReader<
+    'a,
+    GpuCounterDescriptorGpuCounterBlockField<'a>,
+>;
 /// A field of a `perfetto.protos.GpuCounterDescriptor.GpuCounterBlock`.
 #[derive(Clone, Copy, Debug)]
 pub enum GpuCounterDescriptorGpuCounterBlockField<'a> {
-    /// Field 1, uint32.
     BlockId(u32),
-    /// Field 2, uint32.
     BlockCapacity(u32),
-    /// Field 3, string.
     Name(&'a str),
-    /// Field 4, string.
     Description(&'a str),
-    /// Field 5, repeated uint32.
     CounterIds(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GpuCounterDescriptor.GpuCounterBlock` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GpuCounterDescriptorGpuCounterBlockReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GpuCounterDescriptorGpuCounterBlockReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<GpuCounterDescriptorGpuCounterBlockField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            GpuCounterDescriptorGpuCounterBlockField::BlockId(
-                                f.uint32()?,
-                            )
-                        }
-                        16 => {
-                            GpuCounterDescriptorGpuCounterBlockField::BlockCapacity(
-                                f.uint32()?,
-                            )
-                        }
-                        26 => GpuCounterDescriptorGpuCounterBlockField::Name(f.string()?),
-                        34 => {
-                            GpuCounterDescriptorGpuCounterBlockField::Description(
-                                f.string()?,
-                            )
-                        }
-                        40 => {
-                            GpuCounterDescriptorGpuCounterBlockField::CounterIds(
-                                f.uint32()?,
-                            )
-                        }
-                        42 => {
-                            f.begin_run(40)?;
-                            continue;
-                        }
-                        _ => {
-                            GpuCounterDescriptorGpuCounterBlockField::Unknown(
-                                f.unknown(tag)?,
-                            )
-                        }
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for GpuCounterDescriptorGpuCounterBlockField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::BlockId(f.uint32()?),
+            16 => Self::BlockCapacity(f.uint32()?),
+            26 => Self::Name(f.string()?),
+            34 => Self::Description(f.string()?),
+            40 => Self::CounterIds(f.uint32()?),
+            42 => return rt::run(f, 40),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GpuCounterDescriptorGpuCounterBlockReader<'a> {
-    type Item = Result<GpuCounterDescriptorGpuCounterBlockField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GpuCounterDescriptorGpuCounterBlock {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GpuCounterDescriptor.GpuCounterBlock",
-            fields: &[
-                d::optional("block_id", 1, d::Kind::Uint32),
-                d::optional("block_capacity", 2, d::Kind::Uint32),
-                d::optional("name", 3, d::Kind::String),
-                d::optional("description", 4, d::Kind::String),
-                d::repeated("counter_ids", 5, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuCounterDescriptor.GpuCounterBlock",
+        &[
+            d::optional("block_id", 1, d::Kind::Uint32),
+            d::optional("block_capacity", 2, d::Kind::Uint32),
+            d::optional("name", 3, d::Kind::String),
+            d::optional("description", 4, d::Kind::String),
+            d::repeated("counter_ids", 5, d::Kind::Uint32),
+        ],
+    );
 }
+
 /// `perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterDescriptorGpuCounterGroupSpec {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub group_id: Option<u32>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub name: Option<String>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub description: Option<String>,
-    /// Field 4, repeated uint32.
-    #[pb(uint32, 4, repeated)]
-    pub counter_ids: Vec<u32>,
+    #[pb(uint32, 1)] pub group_id: Option<u32>,
+    #[pb(string, 2)] pub name: Option<String>,
+    #[pb(string, 3)] pub description: Option<String>,
+    #[pb(uint32, 4, repeated)] pub counter_ids: Vec<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GpuCounterDescriptorGpuCounterGroupSpec`], field by field; dropping it closes the message.
-pub struct GpuCounterDescriptorGpuCounterGroupSpecWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GpuCounterDescriptorGpuCounterGroupSpec`]; dropping it closes the message.
+pub struct GpuCounterDescriptorGpuCounterGroupSpecWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GpuCounterDescriptorGpuCounterGroupSpecWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GpuCounterDescriptorGpuCounterGroupSpecWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn group_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn description(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, repeated uint32.
-    #[inline]
-    pub fn counter_ids(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<4>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn group_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn counter_ids(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec` where it lies, field by field.
+pub type GpuCounterDescriptorGpuCounterGroupSpecReader<'a> = rt::TypedReader<
+    'a,
+    GpuCounterDescriptorGpuCounterGroupSpecField<'a>,
+>;
 /// A field of a `perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec`.
 #[derive(Clone, Copy, Debug)]
 pub enum GpuCounterDescriptorGpuCounterGroupSpecField<'a> {
-    /// Field 1, uint32.
     GroupId(u32),
-    /// Field 2, string.
     Name(&'a str),
-    /// Field 3, string.
     Description(&'a str),
-    /// Field 4, repeated uint32.
     CounterIds(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GpuCounterDescriptorGpuCounterGroupSpecReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GpuCounterDescriptorGpuCounterGroupSpecReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<GpuCounterDescriptorGpuCounterGroupSpecField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            GpuCounterDescriptorGpuCounterGroupSpecField::GroupId(
-                                f.uint32()?,
-                            )
-                        }
-                        18 => {
-                            GpuCounterDescriptorGpuCounterGroupSpecField::Name(
-                                f.string()?,
-                            )
-                        }
-                        26 => {
-                            GpuCounterDescriptorGpuCounterGroupSpecField::Description(
-                                f.string()?,
-                            )
-                        }
-                        32 => {
-                            GpuCounterDescriptorGpuCounterGroupSpecField::CounterIds(
-                                f.uint32()?,
-                            )
-                        }
-                        34 => {
-                            f.begin_run(32)?;
-                            continue;
-                        }
-                        _ => {
-                            GpuCounterDescriptorGpuCounterGroupSpecField::Unknown(
-                                f.unknown(tag)?,
-                            )
-                        }
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for GpuCounterDescriptorGpuCounterGroupSpecField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::GroupId(f.uint32()?),
+            18 => Self::Name(f.string()?),
+            26 => Self::Description(f.string()?),
+            32 => Self::CounterIds(f.uint32()?),
+            34 => return rt::run(f, 32),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GpuCounterDescriptorGpuCounterGroupSpecReader<'a> {
-    type Item = Result<
-        GpuCounterDescriptorGpuCounterGroupSpecField<'a>,
-        rt::DecodeError,
-    >;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GpuCounterDescriptorGpuCounterGroupSpec {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec",
-            fields: &[
-                d::optional("group_id", 1, d::Kind::Uint32),
-                d::optional("name", 2, d::Kind::String),
-                d::optional("description", 3, d::Kind::String),
-                d::repeated("counter_ids", 4, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec",
+        &[
+            d::optional("group_id", 1, d::Kind::Uint32),
+            d::optional("name", 2, d::Kind::String),
+            d::optional("description", 3, d::Kind::String),
+            d::repeated("counter_ids", 4, d::Kind::Uint32),
+        ],
+    );
 }

@@ -2,24 +2,20 @@
 
 //! `perfetto/common/observable_events.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ObservableEvents.Type`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObservableEventsType(pub i32);
 impl ObservableEventsType {
-    /// Value 0.
     pub const TYPE_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const TYPE_DATA_SOURCES_INSTANCES: Self = Self(1);
-    /// Value 2.
     pub const TYPE_ALL_DATA_SOURCES_STARTED: Self = Self(2);
-    /// Value 4.
     pub const TYPE_CLONE_TRIGGER_HIT: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for ObservableEventsType {
     const NAME: &'static str = "perfetto.protos.ObservableEvents.Type";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -28,252 +24,158 @@ impl protozero::Enumeration for ObservableEventsType {
         ("TYPE_ALL_DATA_SOURCES_STARTED", 2),
         ("TYPE_CLONE_TRIGGER_HIT", 4),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for ObservableEventsType {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for ObservableEventsType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.ObservableEvents.DataSourceInstanceState`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObservableEventsDataSourceInstanceState(pub i32);
 impl ObservableEventsDataSourceInstanceState {
-    /// Value 1.
     pub const DATA_SOURCE_INSTANCE_STATE_STOPPED: Self = Self(1);
-    /// Value 2.
     pub const DATA_SOURCE_INSTANCE_STATE_STARTED: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for ObservableEventsDataSourceInstanceState {
     const NAME: &'static str = "perfetto.protos.ObservableEvents.DataSourceInstanceState";
     const VALUES: &'static [(&'static str, i32)] = &[
         ("DATA_SOURCE_INSTANCE_STATE_STOPPED", 1),
         ("DATA_SOURCE_INSTANCE_STATE_STARTED", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for ObservableEventsDataSourceInstanceState {
-    fn default() -> Self {
-        Self(1)
-    }
+    fn default() -> Self { Self(1) }
 }
+
 impl core::fmt::Debug for ObservableEventsDataSourceInstanceState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.ObservableEvents`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ObservableEvents {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub instance_state_changes: Vec<ObservableEventsDataSourceInstanceStateChange>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub all_data_sources_started: Option<bool>,
-    /// Field 3, message.
-    #[pb(message, 3)]
-    pub clone_trigger_hit: Option<ObservableEventsCloneTriggerHit>,
+    #[pb(message, 1, repeated)] pub instance_state_changes: Vec<ObservableEventsDataSourceInstanceStateChange>,
+    #[pb(bool, 2)] pub all_data_sources_started: Option<bool>,
+    #[pb(message, 3)] pub clone_trigger_hit: Option<ObservableEventsCloneTriggerHit>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ObservableEvents`], field by field; dropping it closes the message.
-pub struct ObservableEventsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ObservableEvents`]; dropping it closes the message.
+pub struct ObservableEventsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ObservableEventsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ObservableEvents";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ObservableEventsWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn instance_state_changes(
+    #[inline] pub fn instance_state_changes(
         &mut self,
     ) -> ObservableEventsDataSourceInstanceStateChangeWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `instance_state_changes`, its body already encoded.
-    #[inline]
-    pub fn instance_state_changes_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn instance_state_changes_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Field 2, bool.
-    #[inline]
-    pub fn all_data_sources_started(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn all_data_sources_started(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, message.
-    #[inline]
-    pub fn clone_trigger_hit(&mut self) -> ObservableEventsCloneTriggerHitWriter<'_> {
+    #[inline] pub fn clone_trigger_hit(&mut self) -> ObservableEventsCloneTriggerHitWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
-    /// `clone_trigger_hit`, its body already encoded.
-    #[inline]
-    pub fn clone_trigger_hit_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn clone_trigger_hit_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ObservableEvents` where it lies, field by field.
+pub type ObservableEventsReader<'a> = rt::TypedReader<'a, ObservableEventsField<'a>>;
 /// A field of a `perfetto.protos.ObservableEvents`.
 #[derive(Clone, Copy, Debug)]
 pub enum ObservableEventsField<'a> {
-    /// Field 1, repeated message.
     InstanceStateChanges(ObservableEventsDataSourceInstanceStateChangeReader<'a>),
-    /// Field 2, bool.
     AllDataSourcesStarted(bool),
-    /// Field 3, message.
     CloneTriggerHit(ObservableEventsCloneTriggerHitReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ObservableEvents` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ObservableEventsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ObservableEventsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ObservableEventsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        ObservableEventsField::InstanceStateChanges(
-                            ObservableEventsDataSourceInstanceStateChangeReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    16 => ObservableEventsField::AllDataSourcesStarted(f.bool()?),
-                    26 => {
-                        ObservableEventsField::CloneTriggerHit(
-                            ObservableEventsCloneTriggerHitReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => ObservableEventsField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ObservableEventsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => {
+                Self::InstanceStateChanges(
+                    ObservableEventsDataSourceInstanceStateChangeReader::new(f.bytes()?),
+                )
+            }
+            16 => Self::AllDataSourcesStarted(f.bool()?),
+            26 => {
+                Self::CloneTriggerHit(
+                    ObservableEventsCloneTriggerHitReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ObservableEventsReader<'a> {
-    type Item = Result<ObservableEventsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ObservableEvents {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ObservableEvents",
-            fields: &[
-                d::repeated(
-                    "instance_state_changes",
-                    1,
-                    d::Kind::Message(|| {
-                        ObservableEventsDataSourceInstanceStateChange::DESCRIPTOR
-                    }),
-                ),
-                d::optional("all_data_sources_started", 2, d::Kind::Bool),
-                d::optional(
-                    "clone_trigger_hit",
-                    3,
-                    d::Kind::Message(|| ObservableEventsCloneTriggerHit::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ObservableEvents",
+        &[
+            d::repeated(
+                "instance_state_changes",
+                1,
+                d::of!(ObservableEventsDataSourceInstanceStateChange),
+            ),
+            d::optional("all_data_sources_started", 2, d::Kind::Bool),
+            d::optional("clone_trigger_hit", 3, d::of!(ObservableEventsCloneTriggerHit)),
+        ],
+    );
 }
+
 /// `perfetto.protos.ObservableEvents.DataSourceInstanceStateChange`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ObservableEventsDataSourceInstanceStateChange {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub producer_name: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub data_source_name: Option<String>,
-    /// Field 3, enumeration.
-    #[pb(enumeration, 3)]
-    pub state: Option<ObservableEventsDataSourceInstanceState>,
+    #[pb(string, 1)] pub producer_name: Option<String>,
+    #[pb(string, 2)] pub data_source_name: Option<String>,
+    #[pb(enumeration, 3)] pub state: Option<ObservableEventsDataSourceInstanceState>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ObservableEventsDataSourceInstanceStateChange`], field by field; dropping it closes the message.
-pub struct ObservableEventsDataSourceInstanceStateChangeWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ObservableEventsDataSourceInstanceStateChange`]; dropping it closes the message.
+pub struct ObservableEventsDataSourceInstanceStateChangeWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ObservableEventsDataSourceInstanceStateChangeWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ObservableEvents.DataSourceInstanceStateChange";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ObservableEventsDataSourceInstanceStateChangeWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn producer_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn data_source_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, enumeration.
-    #[inline]
-    pub fn state(
+    #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn data_source_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn state(
         &mut self,
         value: ObservableEventsDataSourceInstanceState,
     ) -> &mut Self {
@@ -281,265 +183,129 @@ impl ObservableEventsDataSourceInstanceStateChangeWriter<'_> {
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ObservableEvents.DataSourceInstanceStateChange` where it lies, field by field.
+pub type ObservableEventsDataSourceInstanceStateChangeReader<'a> = rt::TypedReader<
+    'a,
+    ObservableEventsDataSourceInstanceStateChangeField<'a>,
+>;
 /// A field of a `perfetto.protos.ObservableEvents.DataSourceInstanceStateChange`.
 #[derive(Clone, Copy, Debug)]
 pub enum ObservableEventsDataSourceInstanceStateChangeField<'a> {
-    /// Field 1, string.
     ProducerName(&'a str),
-    /// Field 2, string.
     DataSourceName(&'a str),
-    /// Field 3, enumeration.
     State(ObservableEventsDataSourceInstanceState),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ObservableEvents.DataSourceInstanceStateChange` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ObservableEventsDataSourceInstanceStateChangeReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ObservableEventsDataSourceInstanceStateChangeReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<ObservableEventsDataSourceInstanceStateChangeField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        ObservableEventsDataSourceInstanceStateChangeField::ProducerName(
-                            f.string()?,
-                        )
-                    }
-                    18 => {
-                        ObservableEventsDataSourceInstanceStateChangeField::DataSourceName(
-                            f.string()?,
-                        )
-                    }
-                    24 => {
-                        ObservableEventsDataSourceInstanceStateChangeField::State(
-                            ObservableEventsDataSourceInstanceState(f.enumeration()?),
-                        )
-                    }
-                    _ => {
-                        ObservableEventsDataSourceInstanceStateChangeField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ObservableEventsDataSourceInstanceStateChangeField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::ProducerName(f.string()?),
+            18 => Self::DataSourceName(f.string()?),
+            24 => Self::State(ObservableEventsDataSourceInstanceState(f.enumeration()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ObservableEventsDataSourceInstanceStateChangeReader<'a> {
-    type Item = Result<
-        ObservableEventsDataSourceInstanceStateChangeField<'a>,
-        rt::DecodeError,
-    >;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ObservableEventsDataSourceInstanceStateChange {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ObservableEvents.DataSourceInstanceStateChange",
-            fields: &[
-                d::optional("producer_name", 1, d::Kind::String),
-                d::optional("data_source_name", 2, d::Kind::String),
-                d::optional(
-                    "state",
-                    3,
-                    d::enum_kind::<ObservableEventsDataSourceInstanceState>(),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ObservableEvents.DataSourceInstanceStateChange",
+        &[
+            d::optional("producer_name", 1, d::Kind::String),
+            d::optional("data_source_name", 2, d::Kind::String),
+            d::optional(
+                "state",
+                3,
+                d::enum_kind::<ObservableEventsDataSourceInstanceState>(),
+            ),
+        ],
+    );
 }
+
 /// `perfetto.protos.ObservableEvents.CloneTriggerHit`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ObservableEventsCloneTriggerHit {
-    /// Field 1, int64.
-    #[pb(int64, 1)]
-    pub tracing_session_id: Option<i64>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub trigger_name: Option<String>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub producer_name: Option<String>,
-    /// Field 4, uint32.
-    #[pb(uint32, 4)]
-    pub producer_uid: Option<u32>,
-    /// Field 5, uint64.
-    #[pb(uint64, 5)]
-    pub boot_time_ns: Option<u64>,
-    /// Field 6, uint64.
-    #[pb(uint64, 6)]
-    pub trigger_delay_ms: Option<u64>,
+    #[pb(int64, 1)] pub tracing_session_id: Option<i64>,
+    #[pb(string, 2)] pub trigger_name: Option<String>,
+    #[pb(string, 3)] pub producer_name: Option<String>,
+    #[pb(uint32, 4)] pub producer_uid: Option<u32>,
+    #[pb(uint64, 5)] pub boot_time_ns: Option<u64>,
+    #[pb(uint64, 6)] pub trigger_delay_ms: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ObservableEventsCloneTriggerHit`], field by field; dropping it closes the message.
-pub struct ObservableEventsCloneTriggerHitWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ObservableEventsCloneTriggerHit`]; dropping it closes the message.
+pub struct ObservableEventsCloneTriggerHitWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ObservableEventsCloneTriggerHitWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ObservableEvents.CloneTriggerHit";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ObservableEventsCloneTriggerHitWriter<'_> {
-    /// Field 1, int64.
-    #[inline]
-    pub fn tracing_session_id(&mut self, value: i64) -> &mut Self {
-        rt::int64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn trigger_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn producer_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint32.
-    #[inline]
-    pub fn producer_uid(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, uint64.
-    #[inline]
-    pub fn boot_time_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, uint64.
-    #[inline]
-    pub fn trigger_delay_ms(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<6>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn tracing_session_id(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
+    #[inline] pub fn trigger_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn producer_uid(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+    #[inline] pub fn boot_time_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    #[inline] pub fn trigger_delay_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ObservableEvents.CloneTriggerHit` where it lies, field by field.
+pub type ObservableEventsCloneTriggerHitReader<'a> = rt::TypedReader<
+    'a,
+    ObservableEventsCloneTriggerHitField<'a>,
+>;
 /// A field of a `perfetto.protos.ObservableEvents.CloneTriggerHit`.
 #[derive(Clone, Copy, Debug)]
 pub enum ObservableEventsCloneTriggerHitField<'a> {
-    /// Field 1, int64.
     TracingSessionId(i64),
-    /// Field 2, string.
     TriggerName(&'a str),
-    /// Field 3, string.
     ProducerName(&'a str),
-    /// Field 4, uint32.
     ProducerUid(u32),
-    /// Field 5, uint64.
     BootTimeNs(u64),
-    /// Field 6, uint64.
     TriggerDelayMs(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ObservableEvents.CloneTriggerHit` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ObservableEventsCloneTriggerHitReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ObservableEventsCloneTriggerHitReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ObservableEventsCloneTriggerHitField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        ObservableEventsCloneTriggerHitField::TracingSessionId(
-                            f.int64()?,
-                        )
-                    }
-                    18 => ObservableEventsCloneTriggerHitField::TriggerName(f.string()?),
-                    26 => ObservableEventsCloneTriggerHitField::ProducerName(f.string()?),
-                    32 => ObservableEventsCloneTriggerHitField::ProducerUid(f.uint32()?),
-                    40 => ObservableEventsCloneTriggerHitField::BootTimeNs(f.uint64()?),
-                    48 => {
-                        ObservableEventsCloneTriggerHitField::TriggerDelayMs(f.uint64()?)
-                    }
-                    _ => ObservableEventsCloneTriggerHitField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ObservableEventsCloneTriggerHitField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::TracingSessionId(f.int64()?),
+            18 => Self::TriggerName(f.string()?),
+            26 => Self::ProducerName(f.string()?),
+            32 => Self::ProducerUid(f.uint32()?),
+            40 => Self::BootTimeNs(f.uint64()?),
+            48 => Self::TriggerDelayMs(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ObservableEventsCloneTriggerHitReader<'a> {
-    type Item = Result<ObservableEventsCloneTriggerHitField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ObservableEventsCloneTriggerHit {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ObservableEvents.CloneTriggerHit",
-            fields: &[
-                d::optional("tracing_session_id", 1, d::Kind::Int64),
-                d::optional("trigger_name", 2, d::Kind::String),
-                d::optional("producer_name", 3, d::Kind::String),
-                d::optional("producer_uid", 4, d::Kind::Uint32),
-                d::optional("boot_time_ns", 5, d::Kind::Uint64),
-                d::optional("trigger_delay_ms", 6, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ObservableEvents.CloneTriggerHit",
+        &[
+            d::optional("tracing_session_id", 1, d::Kind::Int64),
+            d::optional("trigger_name", 2, d::Kind::String),
+            d::optional("producer_name", 3, d::Kind::String),
+            d::optional("producer_uid", 4, d::Kind::Uint32),
+            d::optional("boot_time_ns", 5, d::Kind::Uint64),
+            d::optional("trigger_delay_ms", 6, d::Kind::Uint64),
+        ],
+    );
 }

@@ -2,58 +2,37 @@
 
 //! `perfetto/common/perf_events.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.PerfEvents.Counter`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerfEventsCounter(pub i32);
 impl PerfEventsCounter {
-    /// Value 0.
     pub const UNKNOWN_COUNTER: Self = Self(0);
-    /// Value 1.
     pub const SW_CPU_CLOCK: Self = Self(1);
-    /// Value 2.
     pub const SW_PAGE_FAULTS: Self = Self(2);
-    /// Value 3.
     pub const SW_TASK_CLOCK: Self = Self(3);
-    /// Value 4.
     pub const SW_CONTEXT_SWITCHES: Self = Self(4);
-    /// Value 5.
     pub const SW_CPU_MIGRATIONS: Self = Self(5);
-    /// Value 6.
     pub const SW_PAGE_FAULTS_MIN: Self = Self(6);
-    /// Value 7.
     pub const SW_PAGE_FAULTS_MAJ: Self = Self(7);
-    /// Value 8.
     pub const SW_ALIGNMENT_FAULTS: Self = Self(8);
-    /// Value 9.
     pub const SW_EMULATION_FAULTS: Self = Self(9);
-    /// Value 20.
     pub const SW_DUMMY: Self = Self(20);
-    /// Value 10.
     pub const HW_CPU_CYCLES: Self = Self(10);
-    /// Value 11.
     pub const HW_INSTRUCTIONS: Self = Self(11);
-    /// Value 12.
     pub const HW_CACHE_REFERENCES: Self = Self(12);
-    /// Value 13.
     pub const HW_CACHE_MISSES: Self = Self(13);
-    /// Value 14.
     pub const HW_BRANCH_INSTRUCTIONS: Self = Self(14);
-    /// Value 15.
     pub const HW_BRANCH_MISSES: Self = Self(15);
-    /// Value 16.
     pub const HW_BUS_CYCLES: Self = Self(16);
-    /// Value 17.
     pub const HW_STALLED_CYCLES_FRONTEND: Self = Self(17);
-    /// Value 18.
     pub const HW_STALLED_CYCLES_BACKEND: Self = Self(18);
-    /// Value 19.
     pub const HW_REF_CPU_CYCLES: Self = Self(19);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for PerfEventsCounter {
     const NAME: &'static str = "perfetto.protos.PerfEvents.Counter";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -79,43 +58,31 @@ impl protozero::Enumeration for PerfEventsCounter {
         ("HW_STALLED_CYCLES_BACKEND", 18),
         ("HW_REF_CPU_CYCLES", 19),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for PerfEventsCounter {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for PerfEventsCounter {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.PerfEvents.PerfClock`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerfEventsPerfClock(pub i32);
 impl PerfEventsPerfClock {
-    /// Value 0.
     pub const UNKNOWN_PERF_CLOCK: Self = Self(0);
-    /// Value 1.
     pub const PERF_CLOCK_REALTIME: Self = Self(1);
-    /// Value 2.
     pub const PERF_CLOCK_MONOTONIC: Self = Self(2);
-    /// Value 3.
     pub const PERF_CLOCK_MONOTONIC_RAW: Self = Self(3);
-    /// Value 4.
     pub const PERF_CLOCK_BOOTTIME: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for PerfEventsPerfClock {
     const NAME: &'static str = "perfetto.protos.PerfEvents.PerfClock";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -125,41 +92,30 @@ impl protozero::Enumeration for PerfEventsPerfClock {
         ("PERF_CLOCK_MONOTONIC_RAW", 3),
         ("PERF_CLOCK_BOOTTIME", 4),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for PerfEventsPerfClock {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for PerfEventsPerfClock {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.PerfEvents.EventModifier`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerfEventsEventModifier(pub i32);
 impl PerfEventsEventModifier {
-    /// Value 0.
     pub const UNKNOWN_EVENT_MODIFIER: Self = Self(0);
-    /// Value 1.
     pub const EVENT_MODIFIER_COUNT_USERSPACE: Self = Self(1);
-    /// Value 2.
     pub const EVENT_MODIFIER_COUNT_KERNEL: Self = Self(2);
-    /// Value 3.
     pub const EVENT_MODIFIER_COUNT_HYPERVISOR: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for PerfEventsEventModifier {
     const NAME: &'static str = "perfetto.protos.PerfEvents.EventModifier";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -168,787 +124,410 @@ impl protozero::Enumeration for PerfEventsEventModifier {
         ("EVENT_MODIFIER_COUNT_KERNEL", 2),
         ("EVENT_MODIFIER_COUNT_HYPERVISOR", 3),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for PerfEventsEventModifier {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for PerfEventsEventModifier {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.PerfEvents`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEvents {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`PerfEvents`], field by field; dropping it closes the message.
-pub struct PerfEventsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`PerfEvents`]; dropping it closes the message.
+pub struct PerfEventsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for PerfEventsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.PerfEvents";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl PerfEventsWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.PerfEvents` where it lies, field by field.
+pub type PerfEventsReader<'a> = rt::TypedReader<'a, PerfEventsField<'a>>;
 /// A field of a `perfetto.protos.PerfEvents`.
 #[derive(Clone, Copy, Debug)]
 pub enum PerfEventsField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.PerfEvents` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct PerfEventsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> PerfEventsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<PerfEventsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(PerfEventsField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for PerfEventsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for PerfEventsReader<'a> {
-    type Item = Result<PerfEventsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl PerfEvents {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.PerfEvents",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PerfEvents",
+        &[],
+    );
 }
+
 /// `perfetto.protos.PerfEvents.Timebase`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEventsTimebase {
     /// At most one of these.
-    #[pb(oneof, 1, 2, 6)]
-    pub interval: Option<PerfEventsTimebaseInterval>,
+    #[pb(oneof, 1, 2, 6)] pub interval: Option<PerfEventsTimebaseInterval>,
     /// At most one of these.
-    #[pb(oneof, 3, 4, 5)]
-    pub event: Option<PerfEventsTimebaseEvent>,
-    /// Field 10, string.
-    #[pb(string, 10)]
-    pub name: Option<String>,
-    /// Field 11, enumeration.
-    #[pb(enumeration, 11)]
-    pub timestamp_clock: Option<PerfEventsPerfClock>,
-    /// Field 12, repeated enumeration.
-    #[pb(enumeration, 12, repeated)]
-    pub modifiers: Vec<PerfEventsEventModifier>,
+    #[pb(oneof, 3, 4, 5)] pub event: Option<PerfEventsTimebaseEvent>,
+    #[pb(string, 10)] pub name: Option<String>,
+    #[pb(enumeration, 11)] pub timestamp_clock: Option<PerfEventsPerfClock>,
+    #[pb(enumeration, 12, repeated)] pub modifiers: Vec<PerfEventsEventModifier>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.PerfEvents.Timebase.interval`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum PerfEventsTimebaseInterval {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    Period(u64),
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    Frequency(u64),
-    /// Field 6, uint32.
-    #[pb(uint32, 6)]
-    PollPeriodMs(u32),
+    #[pb(uint64, 1)] Period(u64),
+    #[pb(uint64, 2)] Frequency(u64),
+    #[pb(uint32, 6)] PollPeriodMs(u32),
 }
+
 /// `perfetto.protos.PerfEvents.Timebase.event`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum PerfEventsTimebaseEvent {
-    /// Field 3, message.
-    #[pb(message, 3)]
-    Tracepoint(PerfEventsTracepoint),
-    /// Field 4, enumeration.
-    #[pb(enumeration, 4)]
-    Counter(PerfEventsCounter),
-    /// Field 5, message.
-    #[pb(message, 5)]
-    RawEvent(PerfEventsRawEvent),
+    #[pb(message, 3)] Tracepoint(PerfEventsTracepoint),
+    #[pb(enumeration, 4)] Counter(PerfEventsCounter),
+    #[pb(message, 5)] RawEvent(PerfEventsRawEvent),
 }
-/// Writes a [`PerfEventsTimebase`], field by field; dropping it closes the message.
-pub struct PerfEventsTimebaseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`PerfEventsTimebase`]; dropping it closes the message.
+pub struct PerfEventsTimebaseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for PerfEventsTimebaseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.PerfEvents.Timebase";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl PerfEventsTimebaseWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn period(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn frequency(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 6, uint32.
-    #[inline]
-    pub fn poll_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 3, message.
-    #[inline]
-    pub fn tracepoint(&mut self) -> PerfEventsTracepointWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    /// `tracepoint`, its body already encoded.
-    #[inline]
-    pub fn tracepoint_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn period(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn frequency(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn poll_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+    #[inline] pub fn tracepoint(&mut self) -> PerfEventsTracepointWriter<'_> { rt::message::<3, _>(&mut self.s) }
+    #[inline] pub fn tracepoint_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Field 4, enumeration.
-    #[inline]
-    pub fn counter(&mut self, value: PerfEventsCounter) -> &mut Self {
+    #[inline] pub fn counter(&mut self, value: PerfEventsCounter) -> &mut Self {
         rt::enumeration::<4>(&mut self.s, value.0);
         self
     }
-    /// Field 5, message.
-    #[inline]
-    pub fn raw_event(&mut self) -> PerfEventsRawEventWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    /// `raw_event`, its body already encoded.
-    #[inline]
-    pub fn raw_event_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn raw_event(&mut self) -> PerfEventsRawEventWriter<'_> { rt::message::<5, _>(&mut self.s) }
+    #[inline] pub fn raw_event_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<5>(&mut self.s, body);
         self
     }
-    /// Field 10, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<10>(&mut self.s, value);
-        self
-    }
-    /// Field 11, enumeration.
-    #[inline]
-    pub fn timestamp_clock(&mut self, value: PerfEventsPerfClock) -> &mut Self {
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<10>(&mut self.s, value); self }
+    #[inline] pub fn timestamp_clock(&mut self, value: PerfEventsPerfClock) -> &mut Self {
         rt::enumeration::<11>(&mut self.s, value.0);
         self
     }
-    /// Field 12, repeated enumeration.
-    #[inline]
-    pub fn modifiers(&mut self, value: PerfEventsEventModifier) -> &mut Self {
+    #[inline] pub fn modifiers(&mut self, value: PerfEventsEventModifier) -> &mut Self {
         rt::enumeration::<12>(&mut self.s, value.0);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.PerfEvents.Timebase` where it lies, field by field.
+pub type PerfEventsTimebaseReader<'a> = rt::TypedReader<'a, PerfEventsTimebaseField<'a>>;
 /// A field of a `perfetto.protos.PerfEvents.Timebase`.
 #[derive(Clone, Copy, Debug)]
 pub enum PerfEventsTimebaseField<'a> {
-    /// Field 1, uint64.
     Period(u64),
-    /// Field 2, uint64.
     Frequency(u64),
-    /// Field 6, uint32.
     PollPeriodMs(u32),
-    /// Field 3, message.
     Tracepoint(PerfEventsTracepointReader<'a>),
-    /// Field 4, enumeration.
     Counter(PerfEventsCounter),
-    /// Field 5, message.
     RawEvent(PerfEventsRawEventReader<'a>),
-    /// Field 10, string.
     Name(&'a str),
-    /// Field 11, enumeration.
     TimestampClock(PerfEventsPerfClock),
-    /// Field 12, repeated enumeration.
     Modifiers(PerfEventsEventModifier),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.PerfEvents.Timebase` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct PerfEventsTimebaseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> PerfEventsTimebaseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<PerfEventsTimebaseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => PerfEventsTimebaseField::Period(f.uint64()?),
-                        16 => PerfEventsTimebaseField::Frequency(f.uint64()?),
-                        48 => PerfEventsTimebaseField::PollPeriodMs(f.uint32()?),
-                        26 => {
-                            PerfEventsTimebaseField::Tracepoint(
-                                PerfEventsTracepointReader::new(f.bytes()?),
-                            )
-                        }
-                        32 => {
-                            PerfEventsTimebaseField::Counter(
-                                PerfEventsCounter(f.enumeration()?),
-                            )
-                        }
-                        42 => {
-                            PerfEventsTimebaseField::RawEvent(
-                                PerfEventsRawEventReader::new(f.bytes()?),
-                            )
-                        }
-                        82 => PerfEventsTimebaseField::Name(f.string()?),
-                        88 => {
-                            PerfEventsTimebaseField::TimestampClock(
-                                PerfEventsPerfClock(f.enumeration()?),
-                            )
-                        }
-                        96 => {
-                            PerfEventsTimebaseField::Modifiers(
-                                PerfEventsEventModifier(f.enumeration()?),
-                            )
-                        }
-                        98 => {
-                            f.begin_run(96)?;
-                            continue;
-                        }
-                        _ => PerfEventsTimebaseField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for PerfEventsTimebaseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Period(f.uint64()?),
+            16 => Self::Frequency(f.uint64()?),
+            48 => Self::PollPeriodMs(f.uint32()?),
+            26 => Self::Tracepoint(PerfEventsTracepointReader::new(f.bytes()?)),
+            32 => Self::Counter(PerfEventsCounter(f.enumeration()?)),
+            42 => Self::RawEvent(PerfEventsRawEventReader::new(f.bytes()?)),
+            82 => Self::Name(f.string()?),
+            88 => Self::TimestampClock(PerfEventsPerfClock(f.enumeration()?)),
+            96 => Self::Modifiers(PerfEventsEventModifier(f.enumeration()?)),
+            98 => return rt::run(f, 96),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for PerfEventsTimebaseReader<'a> {
-    type Item = Result<PerfEventsTimebaseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl PerfEventsTimebase {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.PerfEvents.Timebase",
-            fields: &[
-                d::optional("period", 1, d::Kind::Uint64),
-                d::optional("frequency", 2, d::Kind::Uint64),
-                d::optional("poll_period_ms", 6, d::Kind::Uint32),
-                d::optional(
-                    "tracepoint",
-                    3,
-                    d::Kind::Message(|| PerfEventsTracepoint::DESCRIPTOR),
-                ),
-                d::optional("counter", 4, d::enum_kind::<PerfEventsCounter>()),
-                d::optional(
-                    "raw_event",
-                    5,
-                    d::Kind::Message(|| PerfEventsRawEvent::DESCRIPTOR),
-                ),
-                d::optional("name", 10, d::Kind::String),
-                d::optional(
-                    "timestamp_clock",
-                    11,
-                    d::enum_kind::<PerfEventsPerfClock>(),
-                ),
-                d::repeated("modifiers", 12, d::enum_kind::<PerfEventsEventModifier>()),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PerfEvents.Timebase",
+        &[
+            d::optional("period", 1, d::Kind::Uint64),
+            d::optional("frequency", 2, d::Kind::Uint64),
+            d::optional("poll_period_ms", 6, d::Kind::Uint32),
+            d::optional("tracepoint", 3, d::of!(PerfEventsTracepoint)),
+            d::optional("counter", 4, d::enum_kind::<PerfEventsCounter>()),
+            d::optional("raw_event", 5, d::of!(PerfEventsRawEvent)),
+            d::optional("name", 10, d::Kind::String),
+            d::optional("timestamp_clock", 11, d::enum_kind::<PerfEventsPerfClock>()),
+            d::repeated("modifiers", 12, d::enum_kind::<PerfEventsEventModifier>()),
+        ],
+    );
 }
+
 /// `perfetto.protos.PerfEvents.Tracepoint`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEventsTracepoint {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub filter: Option<String>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(string, 2)] pub filter: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`PerfEventsTracepoint`], field by field; dropping it closes the message.
-pub struct PerfEventsTracepointWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`PerfEventsTracepoint`]; dropping it closes the message.
+pub struct PerfEventsTracepointWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for PerfEventsTracepointWriter<'w> {
     const NAME: &'static str = "perfetto.protos.PerfEvents.Tracepoint";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl PerfEventsTracepointWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn filter(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn filter(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.PerfEvents.Tracepoint` where it lies, field by field.
+pub type PerfEventsTracepointReader<'a> = rt::TypedReader<
+    'a,
+    PerfEventsTracepointField<'a>,
+>;
 /// A field of a `perfetto.protos.PerfEvents.Tracepoint`.
 #[derive(Clone, Copy, Debug)]
 pub enum PerfEventsTracepointField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, string.
     Filter(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.PerfEvents.Tracepoint` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct PerfEventsTracepointReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> PerfEventsTracepointReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<PerfEventsTracepointField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => PerfEventsTracepointField::Name(f.string()?),
-                    18 => PerfEventsTracepointField::Filter(f.string()?),
-                    _ => PerfEventsTracepointField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for PerfEventsTracepointField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            18 => Self::Filter(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for PerfEventsTracepointReader<'a> {
-    type Item = Result<PerfEventsTracepointField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl PerfEventsTracepoint {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.PerfEvents.Tracepoint",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::optional("filter", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PerfEvents.Tracepoint",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("filter", 2, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.PerfEvents.RawEvent`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEventsRawEvent {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub r#type: Option<u32>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub config: Option<u64>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub config1: Option<u64>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub config2: Option<u64>,
-    /// Field 5, string.
-    #[pb(string, 5)]
-    pub pmu_name: Option<String>,
+    #[pb(uint32, 1)] pub r#type: Option<u32>,
+    #[pb(uint64, 2)] pub config: Option<u64>,
+    #[pb(uint64, 3)] pub config1: Option<u64>,
+    #[pb(uint64, 4)] pub config2: Option<u64>,
+    #[pb(string, 5)] pub pmu_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`PerfEventsRawEvent`], field by field; dropping it closes the message.
-pub struct PerfEventsRawEventWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`PerfEventsRawEvent`]; dropping it closes the message.
+pub struct PerfEventsRawEventWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for PerfEventsRawEventWriter<'w> {
     const NAME: &'static str = "perfetto.protos.PerfEvents.RawEvent";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl PerfEventsRawEventWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn r#type(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn config(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn config1(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn config2(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, string.
-    #[inline]
-    pub fn pmu_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<5>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn config(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn config1(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn config2(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    #[inline] pub fn pmu_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.PerfEvents.RawEvent` where it lies, field by field.
+pub type PerfEventsRawEventReader<'a> = rt::TypedReader<'a, PerfEventsRawEventField<'a>>;
 /// A field of a `perfetto.protos.PerfEvents.RawEvent`.
 #[derive(Clone, Copy, Debug)]
 pub enum PerfEventsRawEventField<'a> {
-    /// Field 1, uint32.
     Type(u32),
-    /// Field 2, uint64.
     Config(u64),
-    /// Field 3, uint64.
     Config1(u64),
-    /// Field 4, uint64.
     Config2(u64),
-    /// Field 5, string.
     PmuName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.PerfEvents.RawEvent` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct PerfEventsRawEventReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> PerfEventsRawEventReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<PerfEventsRawEventField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => PerfEventsRawEventField::Type(f.uint32()?),
-                    16 => PerfEventsRawEventField::Config(f.uint64()?),
-                    24 => PerfEventsRawEventField::Config1(f.uint64()?),
-                    32 => PerfEventsRawEventField::Config2(f.uint64()?),
-                    42 => PerfEventsRawEventField::PmuName(f.string()?),
-                    _ => PerfEventsRawEventField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for PerfEventsRawEventField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Type(f.uint32()?),
+            16 => Self::Config(f.uint64()?),
+            24 => Self::Config1(f.uint64()?),
+            32 => Self::Config2(f.uint64()?),
+            42 => Self::PmuName(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for PerfEventsRawEventReader<'a> {
-    type Item = Result<PerfEventsRawEventField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl PerfEventsRawEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.PerfEvents.RawEvent",
-            fields: &[
-                d::optional("type", 1, d::Kind::Uint32),
-                d::optional("config", 2, d::Kind::Uint64),
-                d::optional("config1", 3, d::Kind::Uint64),
-                d::optional("config2", 4, d::Kind::Uint64),
-                d::optional("pmu_name", 5, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PerfEvents.RawEvent",
+        &[
+            d::optional("type", 1, d::Kind::Uint32),
+            d::optional("config", 2, d::Kind::Uint64),
+            d::optional("config1", 3, d::Kind::Uint64),
+            d::optional("config2", 4, d::Kind::Uint64),
+            d::optional("pmu_name", 5, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.FollowerEvent`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FollowerEvent {
     /// At most one of these.
-    #[pb(oneof, 1, 2, 3)]
-    pub event: Option<FollowerEventEvent>,
-    /// Field 4, string.
-    #[pb(string, 4)]
-    pub name: Option<String>,
-    /// Field 5, repeated enumeration.
-    #[pb(enumeration, 5, repeated)]
-    pub modifiers: Vec<PerfEventsEventModifier>,
+    #[pb(oneof, 1, 2, 3)] pub event: Option<FollowerEventEvent>,
+    #[pb(string, 4)] pub name: Option<String>,
+    #[pb(enumeration, 5, repeated)] pub modifiers: Vec<PerfEventsEventModifier>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.FollowerEvent.event`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum FollowerEventEvent {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    Counter(PerfEventsCounter),
-    /// Field 2, message.
-    #[pb(message, 2)]
-    Tracepoint(PerfEventsTracepoint),
-    /// Field 3, message.
-    #[pb(message, 3)]
-    RawEvent(PerfEventsRawEvent),
+    #[pb(enumeration, 1)] Counter(PerfEventsCounter),
+    #[pb(message, 2)] Tracepoint(PerfEventsTracepoint),
+    #[pb(message, 3)] RawEvent(PerfEventsRawEvent),
 }
-/// Writes a [`FollowerEvent`], field by field; dropping it closes the message.
-pub struct FollowerEventWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FollowerEvent`]; dropping it closes the message.
+pub struct FollowerEventWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FollowerEventWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FollowerEvent";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FollowerEventWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn counter(&mut self, value: PerfEventsCounter) -> &mut Self {
+    #[inline] pub fn counter(&mut self, value: PerfEventsCounter) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, message.
-    #[inline]
-    pub fn tracepoint(&mut self) -> PerfEventsTracepointWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `tracepoint`, its body already encoded.
-    #[inline]
-    pub fn tracepoint_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn tracepoint(&mut self) -> PerfEventsTracepointWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn tracepoint_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Field 3, message.
-    #[inline]
-    pub fn raw_event(&mut self) -> PerfEventsRawEventWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    /// `raw_event`, its body already encoded.
-    #[inline]
-    pub fn raw_event_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn raw_event(&mut self) -> PerfEventsRawEventWriter<'_> { rt::message::<3, _>(&mut self.s) }
+    #[inline] pub fn raw_event_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Field 4, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, repeated enumeration.
-    #[inline]
-    pub fn modifiers(&mut self, value: PerfEventsEventModifier) -> &mut Self {
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+    #[inline] pub fn modifiers(&mut self, value: PerfEventsEventModifier) -> &mut Self {
         rt::enumeration::<5>(&mut self.s, value.0);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FollowerEvent` where it lies, field by field.
+pub type FollowerEventReader<'a> = rt::TypedReader<'a, FollowerEventField<'a>>;
 /// A field of a `perfetto.protos.FollowerEvent`.
 #[derive(Clone, Copy, Debug)]
 pub enum FollowerEventField<'a> {
-    /// Field 1, enumeration.
     Counter(PerfEventsCounter),
-    /// Field 2, message.
     Tracepoint(PerfEventsTracepointReader<'a>),
-    /// Field 3, message.
     RawEvent(PerfEventsRawEventReader<'a>),
-    /// Field 4, string.
     Name(&'a str),
-    /// Field 5, repeated enumeration.
     Modifiers(PerfEventsEventModifier),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FollowerEvent` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FollowerEventReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FollowerEventReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<FollowerEventField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            FollowerEventField::Counter(
-                                PerfEventsCounter(f.enumeration()?),
-                            )
-                        }
-                        18 => {
-                            FollowerEventField::Tracepoint(
-                                PerfEventsTracepointReader::new(f.bytes()?),
-                            )
-                        }
-                        26 => {
-                            FollowerEventField::RawEvent(
-                                PerfEventsRawEventReader::new(f.bytes()?),
-                            )
-                        }
-                        34 => FollowerEventField::Name(f.string()?),
-                        40 => {
-                            FollowerEventField::Modifiers(
-                                PerfEventsEventModifier(f.enumeration()?),
-                            )
-                        }
-                        42 => {
-                            f.begin_run(40)?;
-                            continue;
-                        }
-                        _ => FollowerEventField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for FollowerEventField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Counter(PerfEventsCounter(f.enumeration()?)),
+            18 => Self::Tracepoint(PerfEventsTracepointReader::new(f.bytes()?)),
+            26 => Self::RawEvent(PerfEventsRawEventReader::new(f.bytes()?)),
+            34 => Self::Name(f.string()?),
+            40 => Self::Modifiers(PerfEventsEventModifier(f.enumeration()?)),
+            42 => return rt::run(f, 40),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FollowerEventReader<'a> {
-    type Item = Result<FollowerEventField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FollowerEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FollowerEvent",
-            fields: &[
-                d::optional("counter", 1, d::enum_kind::<PerfEventsCounter>()),
-                d::optional(
-                    "tracepoint",
-                    2,
-                    d::Kind::Message(|| PerfEventsTracepoint::DESCRIPTOR),
-                ),
-                d::optional(
-                    "raw_event",
-                    3,
-                    d::Kind::Message(|| PerfEventsRawEvent::DESCRIPTOR),
-                ),
-                d::optional("name", 4, d::Kind::String),
-                d::repeated("modifiers", 5, d::enum_kind::<PerfEventsEventModifier>()),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FollowerEvent",
+        &[
+            d::optional("counter", 1, d::enum_kind::<PerfEventsCounter>()),
+            d::optional("tracepoint", 2, d::of!(PerfEventsTracepoint)),
+            d::optional("raw_event", 3, d::of!(PerfEventsRawEvent)),
+            d::optional("name", 4, d::Kind::String),
+            d::repeated("modifiers", 5, d::enum_kind::<PerfEventsEventModifier>()),
+        ],
+    );
 }

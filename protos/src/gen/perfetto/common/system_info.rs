@@ -2,437 +2,234 @@
 
 //! `perfetto/common/system_info.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.Utsname`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Utsname {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub sysname: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub version: Option<String>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub release: Option<String>,
-    /// Field 4, string.
-    #[pb(string, 4)]
-    pub machine: Option<String>,
+    #[pb(string, 1)] pub sysname: Option<String>,
+    #[pb(string, 2)] pub version: Option<String>,
+    #[pb(string, 3)] pub release: Option<String>,
+    #[pb(string, 4)] pub machine: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`Utsname`], field by field; dropping it closes the message.
-pub struct UtsnameWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`Utsname`]; dropping it closes the message.
+pub struct UtsnameWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for UtsnameWriter<'w> {
     const NAME: &'static str = "perfetto.protos.Utsname";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl UtsnameWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn sysname(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn version(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn release(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, string.
-    #[inline]
-    pub fn machine(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn sysname(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn version(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn release(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn machine(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.Utsname` where it lies, field by field.
+pub type UtsnameReader<'a> = rt::TypedReader<'a, UtsnameField<'a>>;
 /// A field of a `perfetto.protos.Utsname`.
 #[derive(Clone, Copy, Debug)]
 pub enum UtsnameField<'a> {
-    /// Field 1, string.
     Sysname(&'a str),
-    /// Field 2, string.
     Version(&'a str),
-    /// Field 3, string.
     Release(&'a str),
-    /// Field 4, string.
     Machine(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.Utsname` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct UtsnameReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> UtsnameReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<UtsnameField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => UtsnameField::Sysname(f.string()?),
-                    18 => UtsnameField::Version(f.string()?),
-                    26 => UtsnameField::Release(f.string()?),
-                    34 => UtsnameField::Machine(f.string()?),
-                    _ => UtsnameField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for UtsnameField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Sysname(f.string()?),
+            18 => Self::Version(f.string()?),
+            26 => Self::Release(f.string()?),
+            34 => Self::Machine(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for UtsnameReader<'a> {
-    type Item = Result<UtsnameField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl Utsname {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.Utsname",
-            fields: &[
-                d::optional("sysname", 1, d::Kind::String),
-                d::optional("version", 2, d::Kind::String),
-                d::optional("release", 3, d::Kind::String),
-                d::optional("machine", 4, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.Utsname",
+        &[
+            d::optional("sysname", 1, d::Kind::String),
+            d::optional("version", 2, d::Kind::String),
+            d::optional("release", 3, d::Kind::String),
+            d::optional("machine", 4, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.SystemInfo`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SystemInfo {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub utsname: Option<Utsname>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub android_build_fingerprint: Option<String>,
-    /// Field 3, int64.
-    #[pb(int64, 3)]
-    pub hz: Option<i64>,
-    /// Field 4, string.
-    #[pb(string, 4)]
-    pub tracing_service_version: Option<String>,
-    /// Field 5, uint64.
-    #[pb(uint64, 5)]
-    pub android_sdk_version: Option<u64>,
-    /// Field 6, uint32.
-    #[pb(uint32, 6)]
-    pub page_size: Option<u32>,
-    /// Field 7, int32.
-    #[pb(int32, 7)]
-    pub timezone_off_mins: Option<i32>,
-    /// Field 8, uint32.
-    #[pb(uint32, 8)]
-    pub num_cpus: Option<u32>,
-    /// Field 9, string.
-    #[pb(string, 9)]
-    pub android_soc_model: Option<String>,
-    /// Field 10, string.
-    #[pb(string, 10)]
-    pub android_hardware_revision: Option<String>,
-    /// Field 11, string.
-    #[pb(string, 11)]
-    pub android_storage_model: Option<String>,
-    /// Field 12, string.
-    #[pb(string, 12)]
-    pub android_ram_model: Option<String>,
-    /// Field 13, string.
-    #[pb(string, 13)]
-    pub android_guest_soc_model: Option<String>,
-    /// Field 14, string.
-    #[pb(string, 14)]
-    pub android_device_manufacturer: Option<String>,
-    /// Field 15, string.
-    #[pb(string, 15)]
-    pub android_serial_console: Option<String>,
-    /// Field 16, uint64.
-    #[pb(uint64, 16)]
-    pub system_ram_bytes: Option<u64>,
-    /// Field 17, string.
-    #[pb(string, 17)]
-    pub machine_name: Option<String>,
+    #[pb(message, 1)] pub utsname: Option<Utsname>,
+    #[pb(string, 2)] pub android_build_fingerprint: Option<String>,
+    #[pb(int64, 3)] pub hz: Option<i64>,
+    #[pb(string, 4)] pub tracing_service_version: Option<String>,
+    #[pb(uint64, 5)] pub android_sdk_version: Option<u64>,
+    #[pb(uint32, 6)] pub page_size: Option<u32>,
+    #[pb(int32, 7)] pub timezone_off_mins: Option<i32>,
+    #[pb(uint32, 8)] pub num_cpus: Option<u32>,
+    #[pb(string, 9)] pub android_soc_model: Option<String>,
+    #[pb(string, 10)] pub android_hardware_revision: Option<String>,
+    #[pb(string, 11)] pub android_storage_model: Option<String>,
+    #[pb(string, 12)] pub android_ram_model: Option<String>,
+    #[pb(string, 13)] pub android_guest_soc_model: Option<String>,
+    #[pb(string, 14)] pub android_device_manufacturer: Option<String>,
+    #[pb(string, 15)] pub android_serial_console: Option<String>,
+    #[pb(uint64, 16)] pub system_ram_bytes: Option<u64>,
+    #[pb(string, 17)] pub machine_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SystemInfo`], field by field; dropping it closes the message.
-pub struct SystemInfoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SystemInfo`]; dropping it closes the message.
+pub struct SystemInfoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SystemInfoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SystemInfo";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SystemInfoWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn utsname(&mut self) -> UtsnameWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `utsname`, its body already encoded.
-    #[inline]
-    pub fn utsname_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn android_build_fingerprint(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn utsname(&mut self) -> UtsnameWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn utsname_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    #[inline] pub fn android_build_fingerprint(&mut self, value: &str) -> &mut Self {
         rt::string::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, int64.
-    #[inline]
-    pub fn hz(&mut self, value: i64) -> &mut Self {
-        rt::int64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, string.
-    #[inline]
-    pub fn tracing_service_version(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn hz(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
+    #[inline] pub fn tracing_service_version(&mut self, value: &str) -> &mut Self {
         rt::string::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, uint64.
-    #[inline]
-    pub fn android_sdk_version(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn android_sdk_version(&mut self, value: u64) -> &mut Self {
         rt::uint64::<5>(&mut self.s, value);
         self
     }
-    /// Field 6, uint32.
-    #[inline]
-    pub fn page_size(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, int32.
-    #[inline]
-    pub fn timezone_off_mins(&mut self, value: i32) -> &mut Self {
-        rt::int32::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, uint32.
-    #[inline]
-    pub fn num_cpus(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 9, string.
-    #[inline]
-    pub fn android_soc_model(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn page_size(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+    #[inline] pub fn timezone_off_mins(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+    #[inline] pub fn num_cpus(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
+    #[inline] pub fn android_soc_model(&mut self, value: &str) -> &mut Self {
         rt::string::<9>(&mut self.s, value);
         self
     }
-    /// Field 10, string.
-    #[inline]
-    pub fn android_hardware_revision(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn android_hardware_revision(&mut self, value: &str) -> &mut Self {
         rt::string::<10>(&mut self.s, value);
         self
     }
-    /// Field 11, string.
-    #[inline]
-    pub fn android_storage_model(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn android_storage_model(&mut self, value: &str) -> &mut Self {
         rt::string::<11>(&mut self.s, value);
         self
     }
-    /// Field 12, string.
-    #[inline]
-    pub fn android_ram_model(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn android_ram_model(&mut self, value: &str) -> &mut Self {
         rt::string::<12>(&mut self.s, value);
         self
     }
-    /// Field 13, string.
-    #[inline]
-    pub fn android_guest_soc_model(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn android_guest_soc_model(&mut self, value: &str) -> &mut Self {
         rt::string::<13>(&mut self.s, value);
         self
     }
-    /// Field 14, string.
-    #[inline]
-    pub fn android_device_manufacturer(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn android_device_manufacturer(&mut self, value: &str) -> &mut Self {
         rt::string::<14>(&mut self.s, value);
         self
     }
-    /// Field 15, string.
-    #[inline]
-    pub fn android_serial_console(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn android_serial_console(&mut self, value: &str) -> &mut Self {
         rt::string::<15>(&mut self.s, value);
         self
     }
-    /// Field 16, uint64.
-    #[inline]
-    pub fn system_ram_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<16>(&mut self.s, value);
-        self
-    }
-    /// Field 17, string.
-    #[inline]
-    pub fn machine_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<17>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn system_ram_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<16>(&mut self.s, value); self }
+    #[inline] pub fn machine_name(&mut self, value: &str) -> &mut Self { rt::string::<17>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SystemInfo` where it lies, field by field.
+pub type SystemInfoReader<'a> = rt::TypedReader<'a, SystemInfoField<'a>>;
 /// A field of a `perfetto.protos.SystemInfo`.
 #[derive(Clone, Copy, Debug)]
 pub enum SystemInfoField<'a> {
-    /// Field 1, message.
     Utsname(UtsnameReader<'a>),
-    /// Field 2, string.
     AndroidBuildFingerprint(&'a str),
-    /// Field 3, int64.
     Hz(i64),
-    /// Field 4, string.
     TracingServiceVersion(&'a str),
-    /// Field 5, uint64.
     AndroidSdkVersion(u64),
-    /// Field 6, uint32.
     PageSize(u32),
-    /// Field 7, int32.
     TimezoneOffMins(i32),
-    /// Field 8, uint32.
     NumCpus(u32),
-    /// Field 9, string.
     AndroidSocModel(&'a str),
-    /// Field 10, string.
     AndroidHardwareRevision(&'a str),
-    /// Field 11, string.
     AndroidStorageModel(&'a str),
-    /// Field 12, string.
     AndroidRamModel(&'a str),
-    /// Field 13, string.
     AndroidGuestSocModel(&'a str),
-    /// Field 14, string.
     AndroidDeviceManufacturer(&'a str),
-    /// Field 15, string.
     AndroidSerialConsole(&'a str),
-    /// Field 16, uint64.
     SystemRamBytes(u64),
-    /// Field 17, string.
     MachineName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SystemInfo` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SystemInfoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SystemInfoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<SystemInfoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => SystemInfoField::Utsname(UtsnameReader::new(f.bytes()?)),
-                    18 => SystemInfoField::AndroidBuildFingerprint(f.string()?),
-                    24 => SystemInfoField::Hz(f.int64()?),
-                    34 => SystemInfoField::TracingServiceVersion(f.string()?),
-                    40 => SystemInfoField::AndroidSdkVersion(f.uint64()?),
-                    48 => SystemInfoField::PageSize(f.uint32()?),
-                    56 => SystemInfoField::TimezoneOffMins(f.int32()?),
-                    64 => SystemInfoField::NumCpus(f.uint32()?),
-                    74 => SystemInfoField::AndroidSocModel(f.string()?),
-                    82 => SystemInfoField::AndroidHardwareRevision(f.string()?),
-                    90 => SystemInfoField::AndroidStorageModel(f.string()?),
-                    98 => SystemInfoField::AndroidRamModel(f.string()?),
-                    106 => SystemInfoField::AndroidGuestSocModel(f.string()?),
-                    114 => SystemInfoField::AndroidDeviceManufacturer(f.string()?),
-                    122 => SystemInfoField::AndroidSerialConsole(f.string()?),
-                    128 => SystemInfoField::SystemRamBytes(f.uint64()?),
-                    138 => SystemInfoField::MachineName(f.string()?),
-                    _ => SystemInfoField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SystemInfoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Utsname(UtsnameReader::new(f.bytes()?)),
+            18 => Self::AndroidBuildFingerprint(f.string()?),
+            24 => Self::Hz(f.int64()?),
+            34 => Self::TracingServiceVersion(f.string()?),
+            40 => Self::AndroidSdkVersion(f.uint64()?),
+            48 => Self::PageSize(f.uint32()?),
+            56 => Self::TimezoneOffMins(f.int32()?),
+            64 => Self::NumCpus(f.uint32()?),
+            74 => Self::AndroidSocModel(f.string()?),
+            82 => Self::AndroidHardwareRevision(f.string()?),
+            90 => Self::AndroidStorageModel(f.string()?),
+            98 => Self::AndroidRamModel(f.string()?),
+            106 => Self::AndroidGuestSocModel(f.string()?),
+            114 => Self::AndroidDeviceManufacturer(f.string()?),
+            122 => Self::AndroidSerialConsole(f.string()?),
+            128 => Self::SystemRamBytes(f.uint64()?),
+            138 => Self::MachineName(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SystemInfoReader<'a> {
-    type Item = Result<SystemInfoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SystemInfo {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SystemInfo",
-            fields: &[
-                d::optional("utsname", 1, d::Kind::Message(|| Utsname::DESCRIPTOR)),
-                d::optional("android_build_fingerprint", 2, d::Kind::String),
-                d::optional("hz", 3, d::Kind::Int64),
-                d::optional("tracing_service_version", 4, d::Kind::String),
-                d::optional("android_sdk_version", 5, d::Kind::Uint64),
-                d::optional("page_size", 6, d::Kind::Uint32),
-                d::optional("timezone_off_mins", 7, d::Kind::Int32),
-                d::optional("num_cpus", 8, d::Kind::Uint32),
-                d::optional("android_soc_model", 9, d::Kind::String),
-                d::optional("android_hardware_revision", 10, d::Kind::String),
-                d::optional("android_storage_model", 11, d::Kind::String),
-                d::optional("android_ram_model", 12, d::Kind::String),
-                d::optional("android_guest_soc_model", 13, d::Kind::String),
-                d::optional("android_device_manufacturer", 14, d::Kind::String),
-                d::optional("android_serial_console", 15, d::Kind::String),
-                d::optional("system_ram_bytes", 16, d::Kind::Uint64),
-                d::optional("machine_name", 17, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SystemInfo",
+        &[
+            d::optional("utsname", 1, d::of!(Utsname)),
+            d::optional("android_build_fingerprint", 2, d::Kind::String),
+            d::optional("hz", 3, d::Kind::Int64),
+            d::optional("tracing_service_version", 4, d::Kind::String),
+            d::optional("android_sdk_version", 5, d::Kind::Uint64),
+            d::optional("page_size", 6, d::Kind::Uint32),
+            d::optional("timezone_off_mins", 7, d::Kind::Int32),
+            d::optional("num_cpus", 8, d::Kind::Uint32),
+            d::optional("android_soc_model", 9, d::Kind::String),
+            d::optional("android_hardware_revision", 10, d::Kind::String),
+            d::optional("android_storage_model", 11, d::Kind::String),
+            d::optional("android_ram_model", 12, d::Kind::String),
+            d::optional("android_guest_soc_model", 13, d::Kind::String),
+            d::optional("android_device_manufacturer", 14, d::Kind::String),
+            d::optional("android_serial_console", 15, d::Kind::String),
+            d::optional("system_ram_bytes", 16, d::Kind::Uint64),
+            d::optional("machine_name", 17, d::Kind::String),
+        ],
+    );
 }

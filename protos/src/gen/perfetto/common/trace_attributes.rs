@@ -2,233 +2,130 @@
 
 //! `perfetto/common/trace_attributes.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TraceAttributes`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceAttributes {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub attribute: Vec<TraceAttributesAttribute>,
+    #[pb(message, 1, repeated)] pub attribute: Vec<TraceAttributesAttribute>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceAttributes`], field by field; dropping it closes the message.
-pub struct TraceAttributesWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceAttributes`]; dropping it closes the message.
+pub struct TraceAttributesWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceAttributesWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceAttributes";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceAttributesWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn attribute(&mut self) -> TraceAttributesAttributeWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `attribute`, its body already encoded.
-    #[inline]
-    pub fn attribute_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn attribute(&mut self) -> TraceAttributesAttributeWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn attribute_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceAttributes` where it lies, field by field.
+pub type TraceAttributesReader<'a> = rt::TypedReader<'a, TraceAttributesField<'a>>;
 /// A field of a `perfetto.protos.TraceAttributes`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceAttributesField<'a> {
-    /// Field 1, repeated message.
     Attribute(TraceAttributesAttributeReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceAttributes` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceAttributesReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceAttributesReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TraceAttributesField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TraceAttributesField::Attribute(
-                            TraceAttributesAttributeReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => TraceAttributesField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceAttributesField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Attribute(TraceAttributesAttributeReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceAttributesReader<'a> {
-    type Item = Result<TraceAttributesField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceAttributes {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceAttributes",
-            fields: &[
-                d::repeated(
-                    "attribute",
-                    1,
-                    d::Kind::Message(|| TraceAttributesAttribute::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceAttributes",
+        &[d::repeated("attribute", 1, d::of!(TraceAttributesAttribute))],
+    );
 }
+
 /// `perfetto.protos.TraceAttributes.Attribute`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceAttributesAttribute {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub key: Option<String>,
+    #[pb(string, 1)] pub key: Option<String>,
     /// At most one of these.
-    #[pb(oneof, 2, 3)]
-    pub value: Option<TraceAttributesAttributeValue>,
+    #[pb(oneof, 2, 3)] pub value: Option<TraceAttributesAttributeValue>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.TraceAttributes.Attribute.value`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TraceAttributesAttributeValue {
-    /// Field 2, int64.
-    #[pb(int64, 2)]
-    LongValue(i64),
-    /// Field 3, string.
-    #[pb(string, 3)]
-    StringValue(String),
+    #[pb(int64, 2)] LongValue(i64),
+    #[pb(string, 3)] StringValue(String),
 }
-/// Writes a [`TraceAttributesAttribute`], field by field; dropping it closes the message.
-pub struct TraceAttributesAttributeWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceAttributesAttribute`]; dropping it closes the message.
+pub struct TraceAttributesAttributeWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceAttributesAttributeWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceAttributes.Attribute";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceAttributesAttributeWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn key(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int64.
-    #[inline]
-    pub fn long_value(&mut self, value: i64) -> &mut Self {
-        rt::int64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn string_value(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn long_value(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
+    #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceAttributes.Attribute` where it lies, field by field.
+pub type TraceAttributesAttributeReader<'a> = rt::TypedReader<
+    'a,
+    TraceAttributesAttributeField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceAttributes.Attribute`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceAttributesAttributeField<'a> {
-    /// Field 1, string.
     Key(&'a str),
-    /// Field 2, int64.
     LongValue(i64),
-    /// Field 3, string.
     StringValue(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceAttributes.Attribute` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceAttributesAttributeReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceAttributesAttributeReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceAttributesAttributeField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => TraceAttributesAttributeField::Key(f.string()?),
-                    16 => TraceAttributesAttributeField::LongValue(f.int64()?),
-                    26 => TraceAttributesAttributeField::StringValue(f.string()?),
-                    _ => TraceAttributesAttributeField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceAttributesAttributeField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Key(f.string()?),
+            16 => Self::LongValue(f.int64()?),
+            26 => Self::StringValue(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceAttributesAttributeReader<'a> {
-    type Item = Result<TraceAttributesAttributeField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceAttributesAttribute {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceAttributes.Attribute",
-            fields: &[
-                d::optional("key", 1, d::Kind::String),
-                d::optional("long_value", 2, d::Kind::Int64),
-                d::optional("string_value", 3, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceAttributes.Attribute",
+        &[
+            d::optional("key", 1, d::Kind::String),
+            d::optional("long_value", 2, d::Kind::Int64),
+            d::optional("string_value", 3, d::Kind::String),
+        ],
+    );
 }

@@ -2,22 +2,19 @@
 
 //! `perfetto/common/trace_stats.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TraceStats.FinalFlushOutcome`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceStatsFinalFlushOutcome(pub i32);
 impl TraceStatsFinalFlushOutcome {
-    /// Value 0.
     pub const FINAL_FLUSH_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const FINAL_FLUSH_SUCCEEDED: Self = Self(1);
-    /// Value 2.
     pub const FINAL_FLUSH_FAILED: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TraceStatsFinalFlushOutcome {
     const NAME: &'static str = "perfetto.protos.TraceStats.FinalFlushOutcome";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -25,1043 +22,523 @@ impl protozero::Enumeration for TraceStatsFinalFlushOutcome {
         ("FINAL_FLUSH_SUCCEEDED", 1),
         ("FINAL_FLUSH_FAILED", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TraceStatsFinalFlushOutcome {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TraceStatsFinalFlushOutcome {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TraceStats`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceStats {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub buffer_stats: Vec<TraceStatsBufferStats>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub producers_connected: Option<u32>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub producers_seen: Option<u64>,
-    /// Field 4, uint32.
-    #[pb(uint32, 4)]
-    pub data_sources_registered: Option<u32>,
-    /// Field 5, uint64.
-    #[pb(uint64, 5)]
-    pub data_sources_seen: Option<u64>,
-    /// Field 6, uint32.
-    #[pb(uint32, 6)]
-    pub tracing_sessions: Option<u32>,
-    /// Field 7, uint32.
-    #[pb(uint32, 7)]
-    pub total_buffers: Option<u32>,
-    /// Field 8, uint64.
-    #[pb(uint64, 8)]
-    pub chunks_discarded: Option<u64>,
-    /// Field 9, uint64.
-    #[pb(uint64, 9)]
-    pub patches_discarded: Option<u64>,
-    /// Field 10, uint64.
-    #[pb(uint64, 10)]
-    pub invalid_packets: Option<u64>,
-    /// Field 11, message.
-    #[pb(message, 11)]
-    pub filter_stats: Option<TraceStatsFilterStats>,
-    /// Field 12, uint64.
-    #[pb(uint64, 12)]
-    pub flushes_requested: Option<u64>,
-    /// Field 13, uint64.
-    #[pb(uint64, 13)]
-    pub flushes_succeeded: Option<u64>,
-    /// Field 14, uint64.
-    #[pb(uint64, 14)]
-    pub flushes_failed: Option<u64>,
-    /// Field 15, enumeration.
-    #[pb(enumeration, 15)]
-    pub final_flush_outcome: Option<TraceStatsFinalFlushOutcome>,
-    /// Field 17, repeated int64.
-    #[pb(int64, 17, repeated)]
-    pub chunk_payload_histogram_def: Vec<i64>,
-    /// Field 18, repeated message.
-    #[pb(message, 18, repeated)]
-    pub writer_stats: Vec<TraceStatsWriterStats>,
+    #[pb(message, 1, repeated)] pub buffer_stats: Vec<TraceStatsBufferStats>,
+    #[pb(uint32, 2)] pub producers_connected: Option<u32>,
+    #[pb(uint64, 3)] pub producers_seen: Option<u64>,
+    #[pb(uint32, 4)] pub data_sources_registered: Option<u32>,
+    #[pb(uint64, 5)] pub data_sources_seen: Option<u64>,
+    #[pb(uint32, 6)] pub tracing_sessions: Option<u32>,
+    #[pb(uint32, 7)] pub total_buffers: Option<u32>,
+    #[pb(uint64, 8)] pub chunks_discarded: Option<u64>,
+    #[pb(uint64, 9)] pub patches_discarded: Option<u64>,
+    #[pb(uint64, 10)] pub invalid_packets: Option<u64>,
+    #[pb(message, 11)] pub filter_stats: Option<TraceStatsFilterStats>,
+    #[pb(uint64, 12)] pub flushes_requested: Option<u64>,
+    #[pb(uint64, 13)] pub flushes_succeeded: Option<u64>,
+    #[pb(uint64, 14)] pub flushes_failed: Option<u64>,
+    #[pb(enumeration, 15)] pub final_flush_outcome: Option<TraceStatsFinalFlushOutcome>,
+    #[pb(int64, 17, repeated)] pub chunk_payload_histogram_def: Vec<i64>,
+    #[pb(message, 18, repeated)] pub writer_stats: Vec<TraceStatsWriterStats>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceStats`], field by field; dropping it closes the message.
-pub struct TraceStatsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceStats`]; dropping it closes the message.
+pub struct TraceStatsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceStatsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceStats";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceStatsWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn buffer_stats(&mut self) -> TraceStatsBufferStatsWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `buffer_stats`, its body already encoded.
-    #[inline]
-    pub fn buffer_stats_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn buffer_stats(&mut self) -> TraceStatsBufferStatsWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn buffer_stats_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn producers_connected(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn producers_connected(&mut self, value: u32) -> &mut Self {
         rt::uint32::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn producers_seen(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint32.
-    #[inline]
-    pub fn data_sources_registered(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn producers_seen(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn data_sources_registered(&mut self, value: u32) -> &mut Self {
         rt::uint32::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, uint64.
-    #[inline]
-    pub fn data_sources_seen(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, uint32.
-    #[inline]
-    pub fn tracing_sessions(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, uint32.
-    #[inline]
-    pub fn total_buffers(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, uint64.
-    #[inline]
-    pub fn chunks_discarded(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 9, uint64.
-    #[inline]
-    pub fn patches_discarded(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<9>(&mut self.s, value);
-        self
-    }
-    /// Field 10, uint64.
-    #[inline]
-    pub fn invalid_packets(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<10>(&mut self.s, value);
-        self
-    }
-    /// Field 11, message.
-    #[inline]
-    pub fn filter_stats(&mut self) -> TraceStatsFilterStatsWriter<'_> {
-        rt::message::<11, _>(&mut self.s)
-    }
-    /// `filter_stats`, its body already encoded.
-    #[inline]
-    pub fn filter_stats_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn data_sources_seen(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    #[inline] pub fn tracing_sessions(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+    #[inline] pub fn total_buffers(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+    #[inline] pub fn chunks_discarded(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    #[inline] pub fn patches_discarded(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
+    #[inline] pub fn invalid_packets(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
+    #[inline] pub fn filter_stats(&mut self) -> TraceStatsFilterStatsWriter<'_> { rt::message::<11, _>(&mut self.s) }
+    #[inline] pub fn filter_stats_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<11>(&mut self.s, body);
         self
     }
-    /// Field 12, uint64.
-    #[inline]
-    pub fn flushes_requested(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn flushes_requested(&mut self, value: u64) -> &mut Self {
         rt::uint64::<12>(&mut self.s, value);
         self
     }
-    /// Field 13, uint64.
-    #[inline]
-    pub fn flushes_succeeded(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn flushes_succeeded(&mut self, value: u64) -> &mut Self {
         rt::uint64::<13>(&mut self.s, value);
         self
     }
-    /// Field 14, uint64.
-    #[inline]
-    pub fn flushes_failed(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<14>(&mut self.s, value);
-        self
-    }
-    /// Field 15, enumeration.
-    #[inline]
-    pub fn final_flush_outcome(
+    #[inline] pub fn flushes_failed(&mut self, value: u64) -> &mut Self { rt::uint64::<14>(&mut self.s, value); self }
+    #[inline] pub fn final_flush_outcome(
         &mut self,
         value: TraceStatsFinalFlushOutcome,
     ) -> &mut Self {
         rt::enumeration::<15>(&mut self.s, value.0);
         self
     }
-    /// Field 17, repeated int64.
-    #[inline]
-    pub fn chunk_payload_histogram_def(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn chunk_payload_histogram_def(&mut self, value: i64) -> &mut Self {
         rt::int64::<17>(&mut self.s, value);
         self
     }
-    /// Field 18, repeated message.
-    #[inline]
-    pub fn writer_stats(&mut self) -> TraceStatsWriterStatsWriter<'_> {
-        rt::message::<18, _>(&mut self.s)
-    }
-    /// `writer_stats`, its body already encoded.
-    #[inline]
-    pub fn writer_stats_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn writer_stats(&mut self) -> TraceStatsWriterStatsWriter<'_> { rt::message::<18, _>(&mut self.s) }
+    #[inline] pub fn writer_stats_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<18>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceStats` where it lies, field by field.
+pub type TraceStatsReader<'a> = rt::TypedReader<'a, TraceStatsField<'a>>;
 /// A field of a `perfetto.protos.TraceStats`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceStatsField<'a> {
-    /// Field 1, repeated message.
     BufferStats(TraceStatsBufferStatsReader<'a>),
-    /// Field 2, uint32.
     ProducersConnected(u32),
-    /// Field 3, uint64.
     ProducersSeen(u64),
-    /// Field 4, uint32.
     DataSourcesRegistered(u32),
-    /// Field 5, uint64.
     DataSourcesSeen(u64),
-    /// Field 6, uint32.
     TracingSessions(u32),
-    /// Field 7, uint32.
     TotalBuffers(u32),
-    /// Field 8, uint64.
     ChunksDiscarded(u64),
-    /// Field 9, uint64.
     PatchesDiscarded(u64),
-    /// Field 10, uint64.
     InvalidPackets(u64),
-    /// Field 11, message.
     FilterStats(TraceStatsFilterStatsReader<'a>),
-    /// Field 12, uint64.
     FlushesRequested(u64),
-    /// Field 13, uint64.
     FlushesSucceeded(u64),
-    /// Field 14, uint64.
     FlushesFailed(u64),
-    /// Field 15, enumeration.
     FinalFlushOutcome(TraceStatsFinalFlushOutcome),
-    /// Field 17, repeated int64.
     ChunkPayloadHistogramDef(i64),
-    /// Field 18, repeated message.
     WriterStats(TraceStatsWriterStatsReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceStats` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceStatsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceStatsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TraceStatsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        10 => {
-                            TraceStatsField::BufferStats(
-                                TraceStatsBufferStatsReader::new(f.bytes()?),
-                            )
-                        }
-                        16 => TraceStatsField::ProducersConnected(f.uint32()?),
-                        24 => TraceStatsField::ProducersSeen(f.uint64()?),
-                        32 => TraceStatsField::DataSourcesRegistered(f.uint32()?),
-                        40 => TraceStatsField::DataSourcesSeen(f.uint64()?),
-                        48 => TraceStatsField::TracingSessions(f.uint32()?),
-                        56 => TraceStatsField::TotalBuffers(f.uint32()?),
-                        64 => TraceStatsField::ChunksDiscarded(f.uint64()?),
-                        72 => TraceStatsField::PatchesDiscarded(f.uint64()?),
-                        80 => TraceStatsField::InvalidPackets(f.uint64()?),
-                        90 => {
-                            TraceStatsField::FilterStats(
-                                TraceStatsFilterStatsReader::new(f.bytes()?),
-                            )
-                        }
-                        96 => TraceStatsField::FlushesRequested(f.uint64()?),
-                        104 => TraceStatsField::FlushesSucceeded(f.uint64()?),
-                        112 => TraceStatsField::FlushesFailed(f.uint64()?),
-                        120 => {
-                            TraceStatsField::FinalFlushOutcome(
-                                TraceStatsFinalFlushOutcome(f.enumeration()?),
-                            )
-                        }
-                        136 => TraceStatsField::ChunkPayloadHistogramDef(f.int64()?),
-                        138 => {
-                            f.begin_run(136)?;
-                            continue;
-                        }
-                        146 => {
-                            TraceStatsField::WriterStats(
-                                TraceStatsWriterStatsReader::new(f.bytes()?),
-                            )
-                        }
-                        _ => TraceStatsField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for TraceStatsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::BufferStats(TraceStatsBufferStatsReader::new(f.bytes()?)),
+            16 => Self::ProducersConnected(f.uint32()?),
+            24 => Self::ProducersSeen(f.uint64()?),
+            32 => Self::DataSourcesRegistered(f.uint32()?),
+            40 => Self::DataSourcesSeen(f.uint64()?),
+            48 => Self::TracingSessions(f.uint32()?),
+            56 => Self::TotalBuffers(f.uint32()?),
+            64 => Self::ChunksDiscarded(f.uint64()?),
+            72 => Self::PatchesDiscarded(f.uint64()?),
+            80 => Self::InvalidPackets(f.uint64()?),
+            90 => Self::FilterStats(TraceStatsFilterStatsReader::new(f.bytes()?)),
+            96 => Self::FlushesRequested(f.uint64()?),
+            104 => Self::FlushesSucceeded(f.uint64()?),
+            112 => Self::FlushesFailed(f.uint64()?),
+            120 => Self::FinalFlushOutcome(TraceStatsFinalFlushOutcome(f.enumeration()?)),
+            136 => Self::ChunkPayloadHistogramDef(f.int64()?),
+            138 => return rt::run(f, 136),
+            146 => Self::WriterStats(TraceStatsWriterStatsReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceStatsReader<'a> {
-    type Item = Result<TraceStatsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceStats {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceStats",
-            fields: &[
-                d::repeated(
-                    "buffer_stats",
-                    1,
-                    d::Kind::Message(|| TraceStatsBufferStats::DESCRIPTOR),
-                ),
-                d::optional("producers_connected", 2, d::Kind::Uint32),
-                d::optional("producers_seen", 3, d::Kind::Uint64),
-                d::optional("data_sources_registered", 4, d::Kind::Uint32),
-                d::optional("data_sources_seen", 5, d::Kind::Uint64),
-                d::optional("tracing_sessions", 6, d::Kind::Uint32),
-                d::optional("total_buffers", 7, d::Kind::Uint32),
-                d::optional("chunks_discarded", 8, d::Kind::Uint64),
-                d::optional("patches_discarded", 9, d::Kind::Uint64),
-                d::optional("invalid_packets", 10, d::Kind::Uint64),
-                d::optional(
-                    "filter_stats",
-                    11,
-                    d::Kind::Message(|| TraceStatsFilterStats::DESCRIPTOR),
-                ),
-                d::optional("flushes_requested", 12, d::Kind::Uint64),
-                d::optional("flushes_succeeded", 13, d::Kind::Uint64),
-                d::optional("flushes_failed", 14, d::Kind::Uint64),
-                d::optional(
-                    "final_flush_outcome",
-                    15,
-                    d::enum_kind::<TraceStatsFinalFlushOutcome>(),
-                ),
-                d::repeated("chunk_payload_histogram_def", 17, d::Kind::Int64),
-                d::repeated(
-                    "writer_stats",
-                    18,
-                    d::Kind::Message(|| TraceStatsWriterStats::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceStats",
+        &[
+            d::repeated("buffer_stats", 1, d::of!(TraceStatsBufferStats)),
+            d::optional("producers_connected", 2, d::Kind::Uint32),
+            d::optional("producers_seen", 3, d::Kind::Uint64),
+            d::optional("data_sources_registered", 4, d::Kind::Uint32),
+            d::optional("data_sources_seen", 5, d::Kind::Uint64),
+            d::optional("tracing_sessions", 6, d::Kind::Uint32),
+            d::optional("total_buffers", 7, d::Kind::Uint32),
+            d::optional("chunks_discarded", 8, d::Kind::Uint64),
+            d::optional("patches_discarded", 9, d::Kind::Uint64),
+            d::optional("invalid_packets", 10, d::Kind::Uint64),
+            d::optional("filter_stats", 11, d::of!(TraceStatsFilterStats)),
+            d::optional("flushes_requested", 12, d::Kind::Uint64),
+            d::optional("flushes_succeeded", 13, d::Kind::Uint64),
+            d::optional("flushes_failed", 14, d::Kind::Uint64),
+            d::optional(
+                "final_flush_outcome",
+                15,
+                d::enum_kind::<TraceStatsFinalFlushOutcome>(),
+            ),
+            d::repeated("chunk_payload_histogram_def", 17, d::Kind::Int64),
+            d::repeated("writer_stats", 18, d::of!(TraceStatsWriterStats)),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceStats.BufferStats`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceStatsBufferStats {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub bytes_written: Option<u64>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub chunks_written: Option<u64>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub chunks_overwritten: Option<u64>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub write_wrap_count: Option<u64>,
-    /// Field 5, uint64.
-    #[pb(uint64, 5)]
-    pub patches_succeeded: Option<u64>,
-    /// Field 6, uint64.
-    #[pb(uint64, 6)]
-    pub patches_failed: Option<u64>,
-    /// Field 7, uint64.
-    #[pb(uint64, 7)]
-    pub readaheads_succeeded: Option<u64>,
-    /// Field 8, uint64.
-    #[pb(uint64, 8)]
-    pub readaheads_failed: Option<u64>,
-    /// Field 9, uint64.
-    #[pb(uint64, 9)]
-    pub abi_violations: Option<u64>,
-    /// Field 10, uint64.
-    #[pb(uint64, 10)]
-    pub chunks_rewritten: Option<u64>,
-    /// Field 11, uint64.
-    #[pb(uint64, 11)]
-    pub chunks_committed_out_of_order: Option<u64>,
-    /// Field 12, uint64.
-    #[pb(uint64, 12)]
-    pub buffer_size: Option<u64>,
-    /// Field 13, uint64.
-    #[pb(uint64, 13)]
-    pub bytes_overwritten: Option<u64>,
-    /// Field 14, uint64.
-    #[pb(uint64, 14)]
-    pub bytes_read: Option<u64>,
-    /// Field 15, uint64.
-    #[pb(uint64, 15)]
-    pub padding_bytes_written: Option<u64>,
-    /// Field 16, uint64.
-    #[pb(uint64, 16)]
-    pub padding_bytes_cleared: Option<u64>,
-    /// Field 17, uint64.
-    #[pb(uint64, 17)]
-    pub chunks_read: Option<u64>,
-    /// Field 18, uint64.
-    #[pb(uint64, 18)]
-    pub chunks_discarded: Option<u64>,
-    /// Field 19, uint64.
-    #[pb(uint64, 19)]
-    pub trace_writer_packet_loss: Option<u64>,
-    /// Field 20, uint64.
-    #[pb(uint64, 20)]
-    pub chunks_relocated: Option<u64>,
+    #[pb(uint64, 1)] pub bytes_written: Option<u64>,
+    #[pb(uint64, 2)] pub chunks_written: Option<u64>,
+    #[pb(uint64, 3)] pub chunks_overwritten: Option<u64>,
+    #[pb(uint64, 4)] pub write_wrap_count: Option<u64>,
+    #[pb(uint64, 5)] pub patches_succeeded: Option<u64>,
+    #[pb(uint64, 6)] pub patches_failed: Option<u64>,
+    #[pb(uint64, 7)] pub readaheads_succeeded: Option<u64>,
+    #[pb(uint64, 8)] pub readaheads_failed: Option<u64>,
+    #[pb(uint64, 9)] pub abi_violations: Option<u64>,
+    #[pb(uint64, 10)] pub chunks_rewritten: Option<u64>,
+    #[pb(uint64, 11)] pub chunks_committed_out_of_order: Option<u64>,
+    #[pb(uint64, 12)] pub buffer_size: Option<u64>,
+    #[pb(uint64, 13)] pub bytes_overwritten: Option<u64>,
+    #[pb(uint64, 14)] pub bytes_read: Option<u64>,
+    #[pb(uint64, 15)] pub padding_bytes_written: Option<u64>,
+    #[pb(uint64, 16)] pub padding_bytes_cleared: Option<u64>,
+    #[pb(uint64, 17)] pub chunks_read: Option<u64>,
+    #[pb(uint64, 18)] pub chunks_discarded: Option<u64>,
+    #[pb(uint64, 19)] pub trace_writer_packet_loss: Option<u64>,
+    #[pb(uint64, 20)] pub chunks_relocated: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceStatsBufferStats`], field by field; dropping it closes the message.
-pub struct TraceStatsBufferStatsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceStatsBufferStats`]; dropping it closes the message.
+pub struct TraceStatsBufferStatsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceStatsBufferStatsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceStats.BufferStats";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceStatsBufferStatsWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn bytes_written(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn chunks_written(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn chunks_overwritten(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn bytes_written(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn chunks_written(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn chunks_overwritten(&mut self, value: u64) -> &mut Self {
         rt::uint64::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn write_wrap_count(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, uint64.
-    #[inline]
-    pub fn patches_succeeded(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, uint64.
-    #[inline]
-    pub fn patches_failed(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, uint64.
-    #[inline]
-    pub fn readaheads_succeeded(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn write_wrap_count(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    #[inline] pub fn patches_succeeded(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    #[inline] pub fn patches_failed(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    #[inline] pub fn readaheads_succeeded(&mut self, value: u64) -> &mut Self {
         rt::uint64::<7>(&mut self.s, value);
         self
     }
-    /// Field 8, uint64.
-    #[inline]
-    pub fn readaheads_failed(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 9, uint64.
-    #[inline]
-    pub fn abi_violations(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<9>(&mut self.s, value);
-        self
-    }
-    /// Field 10, uint64.
-    #[inline]
-    pub fn chunks_rewritten(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<10>(&mut self.s, value);
-        self
-    }
-    /// Field 11, uint64.
-    #[inline]
-    pub fn chunks_committed_out_of_order(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn readaheads_failed(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    #[inline] pub fn abi_violations(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
+    #[inline] pub fn chunks_rewritten(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
+    #[inline] pub fn chunks_committed_out_of_order(&mut self, value: u64) -> &mut Self {
         rt::uint64::<11>(&mut self.s, value);
         self
     }
-    /// Field 12, uint64.
-    #[inline]
-    pub fn buffer_size(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<12>(&mut self.s, value);
-        self
-    }
-    /// Field 13, uint64.
-    #[inline]
-    pub fn bytes_overwritten(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn buffer_size(&mut self, value: u64) -> &mut Self { rt::uint64::<12>(&mut self.s, value); self }
+    #[inline] pub fn bytes_overwritten(&mut self, value: u64) -> &mut Self {
         rt::uint64::<13>(&mut self.s, value);
         self
     }
-    /// Field 14, uint64.
-    #[inline]
-    pub fn bytes_read(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<14>(&mut self.s, value);
-        self
-    }
-    /// Field 15, uint64.
-    #[inline]
-    pub fn padding_bytes_written(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn bytes_read(&mut self, value: u64) -> &mut Self { rt::uint64::<14>(&mut self.s, value); self }
+    #[inline] pub fn padding_bytes_written(&mut self, value: u64) -> &mut Self {
         rt::uint64::<15>(&mut self.s, value);
         self
     }
-    /// Field 16, uint64.
-    #[inline]
-    pub fn padding_bytes_cleared(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn padding_bytes_cleared(&mut self, value: u64) -> &mut Self {
         rt::uint64::<16>(&mut self.s, value);
         self
     }
-    /// Field 17, uint64.
-    #[inline]
-    pub fn chunks_read(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<17>(&mut self.s, value);
-        self
-    }
-    /// Field 18, uint64.
-    #[inline]
-    pub fn chunks_discarded(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<18>(&mut self.s, value);
-        self
-    }
-    /// Field 19, uint64.
-    #[inline]
-    pub fn trace_writer_packet_loss(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn chunks_read(&mut self, value: u64) -> &mut Self { rt::uint64::<17>(&mut self.s, value); self }
+    #[inline] pub fn chunks_discarded(&mut self, value: u64) -> &mut Self { rt::uint64::<18>(&mut self.s, value); self }
+    #[inline] pub fn trace_writer_packet_loss(&mut self, value: u64) -> &mut Self {
         rt::uint64::<19>(&mut self.s, value);
         self
     }
-    /// Field 20, uint64.
-    #[inline]
-    pub fn chunks_relocated(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<20>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn chunks_relocated(&mut self, value: u64) -> &mut Self { rt::uint64::<20>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceStats.BufferStats` where it lies, field by field.
+pub type TraceStatsBufferStatsReader<'a> = rt::TypedReader<
+    'a,
+    TraceStatsBufferStatsField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceStats.BufferStats`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceStatsBufferStatsField<'a> {
-    /// Field 1, uint64.
     BytesWritten(u64),
-    /// Field 2, uint64.
     ChunksWritten(u64),
-    /// Field 3, uint64.
     ChunksOverwritten(u64),
-    /// Field 4, uint64.
     WriteWrapCount(u64),
-    /// Field 5, uint64.
     PatchesSucceeded(u64),
-    /// Field 6, uint64.
     PatchesFailed(u64),
-    /// Field 7, uint64.
     ReadaheadsSucceeded(u64),
-    /// Field 8, uint64.
     ReadaheadsFailed(u64),
-    /// Field 9, uint64.
     AbiViolations(u64),
-    /// Field 10, uint64.
     ChunksRewritten(u64),
-    /// Field 11, uint64.
     ChunksCommittedOutOfOrder(u64),
-    /// Field 12, uint64.
     BufferSize(u64),
-    /// Field 13, uint64.
     BytesOverwritten(u64),
-    /// Field 14, uint64.
     BytesRead(u64),
-    /// Field 15, uint64.
     PaddingBytesWritten(u64),
-    /// Field 16, uint64.
     PaddingBytesCleared(u64),
-    /// Field 17, uint64.
     ChunksRead(u64),
-    /// Field 18, uint64.
     ChunksDiscarded(u64),
-    /// Field 19, uint64.
     TraceWriterPacketLoss(u64),
-    /// Field 20, uint64.
     ChunksRelocated(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceStats.BufferStats` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceStatsBufferStatsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceStatsBufferStatsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceStatsBufferStatsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TraceStatsBufferStatsField::BytesWritten(f.uint64()?),
-                    16 => TraceStatsBufferStatsField::ChunksWritten(f.uint64()?),
-                    24 => TraceStatsBufferStatsField::ChunksOverwritten(f.uint64()?),
-                    32 => TraceStatsBufferStatsField::WriteWrapCount(f.uint64()?),
-                    40 => TraceStatsBufferStatsField::PatchesSucceeded(f.uint64()?),
-                    48 => TraceStatsBufferStatsField::PatchesFailed(f.uint64()?),
-                    56 => TraceStatsBufferStatsField::ReadaheadsSucceeded(f.uint64()?),
-                    64 => TraceStatsBufferStatsField::ReadaheadsFailed(f.uint64()?),
-                    72 => TraceStatsBufferStatsField::AbiViolations(f.uint64()?),
-                    80 => TraceStatsBufferStatsField::ChunksRewritten(f.uint64()?),
-                    88 => {
-                        TraceStatsBufferStatsField::ChunksCommittedOutOfOrder(
-                            f.uint64()?,
-                        )
-                    }
-                    96 => TraceStatsBufferStatsField::BufferSize(f.uint64()?),
-                    104 => TraceStatsBufferStatsField::BytesOverwritten(f.uint64()?),
-                    112 => TraceStatsBufferStatsField::BytesRead(f.uint64()?),
-                    120 => TraceStatsBufferStatsField::PaddingBytesWritten(f.uint64()?),
-                    128 => TraceStatsBufferStatsField::PaddingBytesCleared(f.uint64()?),
-                    136 => TraceStatsBufferStatsField::ChunksRead(f.uint64()?),
-                    144 => TraceStatsBufferStatsField::ChunksDiscarded(f.uint64()?),
-                    152 => TraceStatsBufferStatsField::TraceWriterPacketLoss(f.uint64()?),
-                    160 => TraceStatsBufferStatsField::ChunksRelocated(f.uint64()?),
-                    _ => TraceStatsBufferStatsField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceStatsBufferStatsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::BytesWritten(f.uint64()?),
+            16 => Self::ChunksWritten(f.uint64()?),
+            24 => Self::ChunksOverwritten(f.uint64()?),
+            32 => Self::WriteWrapCount(f.uint64()?),
+            40 => Self::PatchesSucceeded(f.uint64()?),
+            48 => Self::PatchesFailed(f.uint64()?),
+            56 => Self::ReadaheadsSucceeded(f.uint64()?),
+            64 => Self::ReadaheadsFailed(f.uint64()?),
+            72 => Self::AbiViolations(f.uint64()?),
+            80 => Self::ChunksRewritten(f.uint64()?),
+            88 => Self::ChunksCommittedOutOfOrder(f.uint64()?),
+            96 => Self::BufferSize(f.uint64()?),
+            104 => Self::BytesOverwritten(f.uint64()?),
+            112 => Self::BytesRead(f.uint64()?),
+            120 => Self::PaddingBytesWritten(f.uint64()?),
+            128 => Self::PaddingBytesCleared(f.uint64()?),
+            136 => Self::ChunksRead(f.uint64()?),
+            144 => Self::ChunksDiscarded(f.uint64()?),
+            152 => Self::TraceWriterPacketLoss(f.uint64()?),
+            160 => Self::ChunksRelocated(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceStatsBufferStatsReader<'a> {
-    type Item = Result<TraceStatsBufferStatsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceStatsBufferStats {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceStats.BufferStats",
-            fields: &[
-                d::optional("bytes_written", 1, d::Kind::Uint64),
-                d::optional("chunks_written", 2, d::Kind::Uint64),
-                d::optional("chunks_overwritten", 3, d::Kind::Uint64),
-                d::optional("write_wrap_count", 4, d::Kind::Uint64),
-                d::optional("patches_succeeded", 5, d::Kind::Uint64),
-                d::optional("patches_failed", 6, d::Kind::Uint64),
-                d::optional("readaheads_succeeded", 7, d::Kind::Uint64),
-                d::optional("readaheads_failed", 8, d::Kind::Uint64),
-                d::optional("abi_violations", 9, d::Kind::Uint64),
-                d::optional("chunks_rewritten", 10, d::Kind::Uint64),
-                d::optional("chunks_committed_out_of_order", 11, d::Kind::Uint64),
-                d::optional("buffer_size", 12, d::Kind::Uint64),
-                d::optional("bytes_overwritten", 13, d::Kind::Uint64),
-                d::optional("bytes_read", 14, d::Kind::Uint64),
-                d::optional("padding_bytes_written", 15, d::Kind::Uint64),
-                d::optional("padding_bytes_cleared", 16, d::Kind::Uint64),
-                d::optional("chunks_read", 17, d::Kind::Uint64),
-                d::optional("chunks_discarded", 18, d::Kind::Uint64),
-                d::optional("trace_writer_packet_loss", 19, d::Kind::Uint64),
-                d::optional("chunks_relocated", 20, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceStats.BufferStats",
+        &[
+            d::optional("bytes_written", 1, d::Kind::Uint64),
+            d::optional("chunks_written", 2, d::Kind::Uint64),
+            d::optional("chunks_overwritten", 3, d::Kind::Uint64),
+            d::optional("write_wrap_count", 4, d::Kind::Uint64),
+            d::optional("patches_succeeded", 5, d::Kind::Uint64),
+            d::optional("patches_failed", 6, d::Kind::Uint64),
+            d::optional("readaheads_succeeded", 7, d::Kind::Uint64),
+            d::optional("readaheads_failed", 8, d::Kind::Uint64),
+            d::optional("abi_violations", 9, d::Kind::Uint64),
+            d::optional("chunks_rewritten", 10, d::Kind::Uint64),
+            d::optional("chunks_committed_out_of_order", 11, d::Kind::Uint64),
+            d::optional("buffer_size", 12, d::Kind::Uint64),
+            d::optional("bytes_overwritten", 13, d::Kind::Uint64),
+            d::optional("bytes_read", 14, d::Kind::Uint64),
+            d::optional("padding_bytes_written", 15, d::Kind::Uint64),
+            d::optional("padding_bytes_cleared", 16, d::Kind::Uint64),
+            d::optional("chunks_read", 17, d::Kind::Uint64),
+            d::optional("chunks_discarded", 18, d::Kind::Uint64),
+            d::optional("trace_writer_packet_loss", 19, d::Kind::Uint64),
+            d::optional("chunks_relocated", 20, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceStats.WriterStats`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceStatsWriterStats {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub sequence_id: Option<u64>,
-    /// Field 2, repeated uint64.
-    #[pb(uint64, 2, packed)]
-    pub chunk_payload_histogram_counts: Vec<u64>,
-    /// Field 3, repeated int64.
-    #[pb(int64, 3, packed)]
-    pub chunk_payload_histogram_sum: Vec<i64>,
-    /// Field 4, uint32.
-    #[pb(uint32, 4)]
-    pub buffer: Option<u32>,
+    #[pb(uint64, 1)] pub sequence_id: Option<u64>,
+    #[pb(uint64, 2, packed)] pub chunk_payload_histogram_counts: Vec<u64>,
+    #[pb(int64, 3, packed)] pub chunk_payload_histogram_sum: Vec<i64>,
+    #[pb(uint32, 4)] pub buffer: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceStatsWriterStats`], field by field; dropping it closes the message.
-pub struct TraceStatsWriterStatsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceStatsWriterStats`]; dropping it closes the message.
+pub struct TraceStatsWriterStatsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceStatsWriterStatsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceStats.WriterStats";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceStatsWriterStatsWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn sequence_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated uint64.
-    #[inline]
-    pub fn chunk_payload_histogram_counts(
+    #[inline] pub fn sequence_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn chunk_payload_histogram_counts(
         &mut self,
         values: impl IntoIterator<Item = u64>,
     ) -> &mut Self {
         rt::packed_uint64::<2>(&mut self.s, values);
         self
     }
-    /// Field 3, repeated int64.
-    #[inline]
-    pub fn chunk_payload_histogram_sum(
+    #[inline] pub fn chunk_payload_histogram_sum(
         &mut self,
         values: impl IntoIterator<Item = i64>,
     ) -> &mut Self {
         rt::packed_int64::<3>(&mut self.s, values);
         self
     }
-    /// Field 4, uint32.
-    #[inline]
-    pub fn buffer(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<4>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceStats.WriterStats` where it lies, field by field.
+pub type TraceStatsWriterStatsReader<'a> = rt::TypedReader<
+    'a,
+    TraceStatsWriterStatsField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceStats.WriterStats`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceStatsWriterStatsField<'a> {
-    /// Field 1, uint64.
     SequenceId(u64),
-    /// Field 2, repeated uint64.
     ChunkPayloadHistogramCounts(u64),
-    /// Field 3, repeated int64.
     ChunkPayloadHistogramSum(i64),
-    /// Field 4, uint32.
     Buffer(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceStats.WriterStats` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceStatsWriterStatsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceStatsWriterStatsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceStatsWriterStatsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => TraceStatsWriterStatsField::SequenceId(f.uint64()?),
-                        16 => {
-                            TraceStatsWriterStatsField::ChunkPayloadHistogramCounts(
-                                f.uint64()?,
-                            )
-                        }
-                        18 => {
-                            f.begin_run(16)?;
-                            continue;
-                        }
-                        24 => {
-                            TraceStatsWriterStatsField::ChunkPayloadHistogramSum(
-                                f.int64()?,
-                            )
-                        }
-                        26 => {
-                            f.begin_run(24)?;
-                            continue;
-                        }
-                        32 => TraceStatsWriterStatsField::Buffer(f.uint32()?),
-                        _ => TraceStatsWriterStatsField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for TraceStatsWriterStatsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::SequenceId(f.uint64()?),
+            16 => Self::ChunkPayloadHistogramCounts(f.uint64()?),
+            18 => return rt::run(f, 16),
+            24 => Self::ChunkPayloadHistogramSum(f.int64()?),
+            26 => return rt::run(f, 24),
+            32 => Self::Buffer(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceStatsWriterStatsReader<'a> {
-    type Item = Result<TraceStatsWriterStatsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceStatsWriterStats {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceStats.WriterStats",
-            fields: &[
-                d::optional("sequence_id", 1, d::Kind::Uint64),
-                d::packed("chunk_payload_histogram_counts", 2, d::Kind::Uint64),
-                d::packed("chunk_payload_histogram_sum", 3, d::Kind::Int64),
-                d::optional("buffer", 4, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceStats.WriterStats",
+        &[
+            d::optional("sequence_id", 1, d::Kind::Uint64),
+            d::packed("chunk_payload_histogram_counts", 2, d::Kind::Uint64),
+            d::packed("chunk_payload_histogram_sum", 3, d::Kind::Int64),
+            d::optional("buffer", 4, d::Kind::Uint32),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceStats.FilterStats`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceStatsFilterStats {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub input_packets: Option<u64>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub input_bytes: Option<u64>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub output_bytes: Option<u64>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub errors: Option<u64>,
-    /// Field 5, uint64.
-    #[pb(uint64, 5)]
-    pub time_taken_ns: Option<u64>,
-    /// Field 20, repeated uint64.
-    #[pb(uint64, 20, repeated)]
-    pub bytes_discarded_per_buffer: Vec<u64>,
+    #[pb(uint64, 1)] pub input_packets: Option<u64>,
+    #[pb(uint64, 2)] pub input_bytes: Option<u64>,
+    #[pb(uint64, 3)] pub output_bytes: Option<u64>,
+    #[pb(uint64, 4)] pub errors: Option<u64>,
+    #[pb(uint64, 5)] pub time_taken_ns: Option<u64>,
+    #[pb(uint64, 20, repeated)] pub bytes_discarded_per_buffer: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceStatsFilterStats`], field by field; dropping it closes the message.
-pub struct TraceStatsFilterStatsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceStatsFilterStats`]; dropping it closes the message.
+pub struct TraceStatsFilterStatsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceStatsFilterStatsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceStats.FilterStats";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceStatsFilterStatsWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn input_packets(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn input_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn output_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn errors(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, uint64.
-    #[inline]
-    pub fn time_taken_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 20, repeated uint64.
-    #[inline]
-    pub fn bytes_discarded_per_buffer(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn input_packets(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn input_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn output_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn errors(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    #[inline] pub fn time_taken_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    #[inline] pub fn bytes_discarded_per_buffer(&mut self, value: u64) -> &mut Self {
         rt::uint64::<20>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceStats.FilterStats` where it lies, field by field.
+pub type TraceStatsFilterStatsReader<'a> = rt::TypedReader<
+    'a,
+    TraceStatsFilterStatsField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceStats.FilterStats`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceStatsFilterStatsField<'a> {
-    /// Field 1, uint64.
     InputPackets(u64),
-    /// Field 2, uint64.
     InputBytes(u64),
-    /// Field 3, uint64.
     OutputBytes(u64),
-    /// Field 4, uint64.
     Errors(u64),
-    /// Field 5, uint64.
     TimeTakenNs(u64),
-    /// Field 20, repeated uint64.
     BytesDiscardedPerBuffer(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceStats.FilterStats` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceStatsFilterStatsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceStatsFilterStatsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceStatsFilterStatsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => TraceStatsFilterStatsField::InputPackets(f.uint64()?),
-                        16 => TraceStatsFilterStatsField::InputBytes(f.uint64()?),
-                        24 => TraceStatsFilterStatsField::OutputBytes(f.uint64()?),
-                        32 => TraceStatsFilterStatsField::Errors(f.uint64()?),
-                        40 => TraceStatsFilterStatsField::TimeTakenNs(f.uint64()?),
-                        160 => {
-                            TraceStatsFilterStatsField::BytesDiscardedPerBuffer(
-                                f.uint64()?,
-                            )
-                        }
-                        162 => {
-                            f.begin_run(160)?;
-                            continue;
-                        }
-                        _ => TraceStatsFilterStatsField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for TraceStatsFilterStatsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::InputPackets(f.uint64()?),
+            16 => Self::InputBytes(f.uint64()?),
+            24 => Self::OutputBytes(f.uint64()?),
+            32 => Self::Errors(f.uint64()?),
+            40 => Self::TimeTakenNs(f.uint64()?),
+            160 => Self::BytesDiscardedPerBuffer(f.uint64()?),
+            162 => return rt::run(f, 160),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceStatsFilterStatsReader<'a> {
-    type Item = Result<TraceStatsFilterStatsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceStatsFilterStats {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceStats.FilterStats",
-            fields: &[
-                d::optional("input_packets", 1, d::Kind::Uint64),
-                d::optional("input_bytes", 2, d::Kind::Uint64),
-                d::optional("output_bytes", 3, d::Kind::Uint64),
-                d::optional("errors", 4, d::Kind::Uint64),
-                d::optional("time_taken_ns", 5, d::Kind::Uint64),
-                d::repeated("bytes_discarded_per_buffer", 20, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceStats.FilterStats",
+        &[
+            d::optional("input_packets", 1, d::Kind::Uint64),
+            d::optional("input_bytes", 2, d::Kind::Uint64),
+            d::optional("output_bytes", 3, d::Kind::Uint64),
+            d::optional("errors", 4, d::Kind::Uint64),
+            d::optional("time_taken_ns", 5, d::Kind::Uint64),
+            d::repeated("bytes_discarded_per_buffer", 20, d::Kind::Uint64),
+        ],
+    );
 }

@@ -2,160 +2,91 @@
 
 //! `perfetto/common/tracing_service_capabilities.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TracingServiceCapabilities`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceCapabilities {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub has_query_capabilities: Option<bool>,
-    /// Field 2, repeated enumeration.
-    #[pb(enumeration, 2, repeated)]
-    pub observable_events: Vec<crate::ObservableEventsType>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub has_trace_config_output_path: Option<bool>,
-    /// Field 4, bool.
-    #[pb(bool, 4)]
-    pub has_clone_session: Option<bool>,
+    #[pb(bool, 1)] pub has_query_capabilities: Option<bool>,
+    #[pb(enumeration, 2, repeated)] pub observable_events: Vec<crate::ObservableEventsType>,
+    #[pb(bool, 3)] pub has_trace_config_output_path: Option<bool>,
+    #[pb(bool, 4)] pub has_clone_session: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TracingServiceCapabilities`], field by field; dropping it closes the message.
-pub struct TracingServiceCapabilitiesWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TracingServiceCapabilities`]; dropping it closes the message.
+pub struct TracingServiceCapabilitiesWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TracingServiceCapabilitiesWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TracingServiceCapabilities";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TracingServiceCapabilitiesWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn has_query_capabilities(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn has_query_capabilities(&mut self, value: bool) -> &mut Self {
         rt::bool::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, repeated enumeration.
-    #[inline]
-    pub fn observable_events(
+    #[inline] pub fn observable_events(
         &mut self,
         value: crate::ObservableEventsType,
     ) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
-    /// Field 3, bool.
-    #[inline]
-    pub fn has_trace_config_output_path(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn has_trace_config_output_path(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, bool.
-    #[inline]
-    pub fn has_clone_session(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn has_clone_session(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TracingServiceCapabilities` where it lies, field by field.
+pub type TracingServiceCapabilitiesReader<'a> = rt::TypedReader<
+    'a,
+    TracingServiceCapabilitiesField<'a>,
+>;
 /// A field of a `perfetto.protos.TracingServiceCapabilities`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracingServiceCapabilitiesField<'a> {
-    /// Field 1, bool.
     HasQueryCapabilities(bool),
-    /// Field 2, repeated enumeration.
     ObservableEvents(crate::ObservableEventsType),
-    /// Field 3, bool.
     HasTraceConfigOutputPath(bool),
-    /// Field 4, bool.
     HasCloneSession(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TracingServiceCapabilities` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TracingServiceCapabilitiesReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TracingServiceCapabilitiesReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TracingServiceCapabilitiesField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            TracingServiceCapabilitiesField::HasQueryCapabilities(
-                                f.bool()?,
-                            )
-                        }
-                        16 => {
-                            TracingServiceCapabilitiesField::ObservableEvents(
-                                crate::ObservableEventsType(f.enumeration()?),
-                            )
-                        }
-                        18 => {
-                            f.begin_run(16)?;
-                            continue;
-                        }
-                        24 => {
-                            TracingServiceCapabilitiesField::HasTraceConfigOutputPath(
-                                f.bool()?,
-                            )
-                        }
-                        32 => TracingServiceCapabilitiesField::HasCloneSession(f.bool()?),
-                        _ => TracingServiceCapabilitiesField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for TracingServiceCapabilitiesField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::HasQueryCapabilities(f.bool()?),
+            16 => Self::ObservableEvents(crate::ObservableEventsType(f.enumeration()?)),
+            18 => return rt::run(f, 16),
+            24 => Self::HasTraceConfigOutputPath(f.bool()?),
+            32 => Self::HasCloneSession(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TracingServiceCapabilitiesReader<'a> {
-    type Item = Result<TracingServiceCapabilitiesField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TracingServiceCapabilities {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TracingServiceCapabilities",
-            fields: &[
-                d::optional("has_query_capabilities", 1, d::Kind::Bool),
-                d::repeated(
-                    "observable_events",
-                    2,
-                    d::enum_kind::<crate::ObservableEventsType>(),
-                ),
-                d::optional("has_trace_config_output_path", 3, d::Kind::Bool),
-                d::optional("has_clone_session", 4, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TracingServiceCapabilities",
+        &[
+            d::optional("has_query_capabilities", 1, d::Kind::Bool),
+            d::repeated(
+                "observable_events",
+                2,
+                d::enum_kind::<crate::ObservableEventsType>(),
+            ),
+            d::optional("has_trace_config_output_path", 3, d::Kind::Bool),
+            d::optional("has_clone_session", 4, d::Kind::Bool),
+        ],
+    );
 }

@@ -2,783 +2,390 @@
 
 //! `perfetto/common/tracing_service_state.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TracingServiceState`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceState {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub producers: Vec<TracingServiceStateProducer>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub data_sources: Vec<TracingServiceStateDataSource>,
-    /// Field 3, int32.
-    #[pb(int32, 3)]
-    pub num_sessions: Option<i32>,
-    /// Field 4, int32.
-    #[pb(int32, 4)]
-    pub num_sessions_started: Option<i32>,
-    /// Field 5, string.
-    #[pb(string, 5)]
-    pub tracing_service_version: Option<String>,
-    /// Field 6, repeated message.
-    #[pb(message, 6, repeated)]
-    pub tracing_sessions: Vec<TracingServiceStateTracingSession>,
-    /// Field 7, bool.
-    #[pb(bool, 7)]
-    pub supports_tracing_sessions: Option<bool>,
+    #[pb(message, 1, repeated)] pub producers: Vec<TracingServiceStateProducer>,
+    #[pb(message, 2, repeated)] pub data_sources: Vec<TracingServiceStateDataSource>,
+    #[pb(int32, 3)] pub num_sessions: Option<i32>,
+    #[pb(int32, 4)] pub num_sessions_started: Option<i32>,
+    #[pb(string, 5)] pub tracing_service_version: Option<String>,
+    #[pb(message, 6, repeated)] pub tracing_sessions: Vec<TracingServiceStateTracingSession>,
+    #[pb(bool, 7)] pub supports_tracing_sessions: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TracingServiceState`], field by field; dropping it closes the message.
-pub struct TracingServiceStateWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TracingServiceState`]; dropping it closes the message.
+pub struct TracingServiceStateWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TracingServiceStateWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TracingServiceState";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TracingServiceStateWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn producers(&mut self) -> TracingServiceStateProducerWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `producers`, its body already encoded.
-    #[inline]
-    pub fn producers_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn producers(&mut self) -> TracingServiceStateProducerWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn producers_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn data_sources(&mut self) -> TracingServiceStateDataSourceWriter<'_> {
+    #[inline] pub fn data_sources(&mut self) -> TracingServiceStateDataSourceWriter<'_> {
         rt::message::<2, _>(&mut self.s)
     }
-    /// `data_sources`, its body already encoded.
-    #[inline]
-    pub fn data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Field 3, int32.
-    #[inline]
-    pub fn num_sessions(&mut self, value: i32) -> &mut Self {
-        rt::int32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, int32.
-    #[inline]
-    pub fn num_sessions_started(&mut self, value: i32) -> &mut Self {
+    #[inline] pub fn num_sessions(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    #[inline] pub fn num_sessions_started(&mut self, value: i32) -> &mut Self {
         rt::int32::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, string.
-    #[inline]
-    pub fn tracing_service_version(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn tracing_service_version(&mut self, value: &str) -> &mut Self {
         rt::string::<5>(&mut self.s, value);
         self
     }
-    /// Field 6, repeated message.
-    #[inline]
-    pub fn tracing_sessions(&mut self) -> TracingServiceStateTracingSessionWriter<'_> {
+    #[inline] pub fn tracing_sessions(&mut self) -> TracingServiceStateTracingSessionWriter<'_> {
         rt::message::<6, _>(&mut self.s)
     }
-    /// `tracing_sessions`, its body already encoded.
-    #[inline]
-    pub fn tracing_sessions_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn tracing_sessions_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Field 7, bool.
-    #[inline]
-    pub fn supports_tracing_sessions(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn supports_tracing_sessions(&mut self, value: bool) -> &mut Self {
         rt::bool::<7>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TracingServiceState` where it lies, field by field.
+pub type TracingServiceStateReader<'a> = rt::TypedReader<
+    'a,
+    TracingServiceStateField<'a>,
+>;
 /// A field of a `perfetto.protos.TracingServiceState`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracingServiceStateField<'a> {
-    /// Field 1, repeated message.
     Producers(TracingServiceStateProducerReader<'a>),
-    /// Field 2, repeated message.
     DataSources(TracingServiceStateDataSourceReader<'a>),
-    /// Field 3, int32.
     NumSessions(i32),
-    /// Field 4, int32.
     NumSessionsStarted(i32),
-    /// Field 5, string.
     TracingServiceVersion(&'a str),
-    /// Field 6, repeated message.
     TracingSessions(TracingServiceStateTracingSessionReader<'a>),
-    /// Field 7, bool.
     SupportsTracingSessions(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TracingServiceState` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TracingServiceStateReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TracingServiceStateReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TracingServiceStateField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TracingServiceStateField::Producers(
-                            TracingServiceStateProducerReader::new(f.bytes()?),
-                        )
-                    }
-                    18 => {
-                        TracingServiceStateField::DataSources(
-                            TracingServiceStateDataSourceReader::new(f.bytes()?),
-                        )
-                    }
-                    24 => TracingServiceStateField::NumSessions(f.int32()?),
-                    32 => TracingServiceStateField::NumSessionsStarted(f.int32()?),
-                    42 => TracingServiceStateField::TracingServiceVersion(f.string()?),
-                    50 => {
-                        TracingServiceStateField::TracingSessions(
-                            TracingServiceStateTracingSessionReader::new(f.bytes()?),
-                        )
-                    }
-                    56 => TracingServiceStateField::SupportsTracingSessions(f.bool()?),
-                    _ => TracingServiceStateField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TracingServiceStateField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Producers(TracingServiceStateProducerReader::new(f.bytes()?)),
+            18 => Self::DataSources(TracingServiceStateDataSourceReader::new(f.bytes()?)),
+            24 => Self::NumSessions(f.int32()?),
+            32 => Self::NumSessionsStarted(f.int32()?),
+            42 => Self::TracingServiceVersion(f.string()?),
+            50 => {
+                Self::TracingSessions(
+                    TracingServiceStateTracingSessionReader::new(f.bytes()?),
+                )
+            }
+            56 => Self::SupportsTracingSessions(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TracingServiceStateReader<'a> {
-    type Item = Result<TracingServiceStateField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TracingServiceState {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TracingServiceState",
-            fields: &[
-                d::repeated(
-                    "producers",
-                    1,
-                    d::Kind::Message(|| TracingServiceStateProducer::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "data_sources",
-                    2,
-                    d::Kind::Message(|| TracingServiceStateDataSource::DESCRIPTOR),
-                ),
-                d::optional("num_sessions", 3, d::Kind::Int32),
-                d::optional("num_sessions_started", 4, d::Kind::Int32),
-                d::optional("tracing_service_version", 5, d::Kind::String),
-                d::repeated(
-                    "tracing_sessions",
-                    6,
-                    d::Kind::Message(|| TracingServiceStateTracingSession::DESCRIPTOR),
-                ),
-                d::optional("supports_tracing_sessions", 7, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TracingServiceState",
+        &[
+            d::repeated("producers", 1, d::of!(TracingServiceStateProducer)),
+            d::repeated("data_sources", 2, d::of!(TracingServiceStateDataSource)),
+            d::optional("num_sessions", 3, d::Kind::Int32),
+            d::optional("num_sessions_started", 4, d::Kind::Int32),
+            d::optional("tracing_service_version", 5, d::Kind::String),
+            d::repeated(
+                "tracing_sessions",
+                6,
+                d::of!(TracingServiceStateTracingSession),
+            ),
+            d::optional("supports_tracing_sessions", 7, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.TracingServiceState.Producer`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceStateProducer {
-    /// Field 1, int32.
-    #[pb(int32, 1)]
-    pub id: Option<i32>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub name: Option<String>,
-    /// Field 3, int32.
-    #[pb(int32, 3)]
-    pub uid: Option<i32>,
-    /// Field 4, string.
-    #[pb(string, 4)]
-    pub sdk_version: Option<String>,
-    /// Field 5, int32.
-    #[pb(int32, 5)]
-    pub pid: Option<i32>,
-    /// Field 6, bool.
-    #[pb(bool, 6)]
-    pub frozen: Option<bool>,
-    /// Field 7, uint32.
-    #[pb(uint32, 7)]
-    pub machine_id: Option<u32>,
-    /// Field 8, string.
-    #[pb(string, 8)]
-    pub machine_name: Option<String>,
+    #[pb(int32, 1)] pub id: Option<i32>,
+    #[pb(string, 2)] pub name: Option<String>,
+    #[pb(int32, 3)] pub uid: Option<i32>,
+    #[pb(string, 4)] pub sdk_version: Option<String>,
+    #[pb(int32, 5)] pub pid: Option<i32>,
+    #[pb(bool, 6)] pub frozen: Option<bool>,
+    #[pb(uint32, 7)] pub machine_id: Option<u32>,
+    #[pb(string, 8)] pub machine_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TracingServiceStateProducer`], field by field; dropping it closes the message.
-pub struct TracingServiceStateProducerWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TracingServiceStateProducer`]; dropping it closes the message.
+pub struct TracingServiceStateProducerWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TracingServiceStateProducerWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TracingServiceState.Producer";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TracingServiceStateProducerWriter<'_> {
-    /// Field 1, int32.
-    #[inline]
-    pub fn id(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, int32.
-    #[inline]
-    pub fn uid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, string.
-    #[inline]
-    pub fn sdk_version(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, int32.
-    #[inline]
-    pub fn pid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, bool.
-    #[inline]
-    pub fn frozen(&mut self, value: bool) -> &mut Self {
-        rt::bool::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, uint32.
-    #[inline]
-    pub fn machine_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, string.
-    #[inline]
-    pub fn machine_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<8>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    #[inline] pub fn sdk_version(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+    #[inline] pub fn frozen(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
+    #[inline] pub fn machine_id(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+    #[inline] pub fn machine_name(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TracingServiceState.Producer` where it lies, field by field.
+pub type TracingServiceStateProducerReader<'a> = rt::TypedReader<
+    'a,
+    TracingServiceStateProducerField<'a>,
+>;
 /// A field of a `perfetto.protos.TracingServiceState.Producer`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracingServiceStateProducerField<'a> {
-    /// Field 1, int32.
     Id(i32),
-    /// Field 2, string.
     Name(&'a str),
-    /// Field 3, int32.
     Uid(i32),
-    /// Field 4, string.
     SdkVersion(&'a str),
-    /// Field 5, int32.
     Pid(i32),
-    /// Field 6, bool.
     Frozen(bool),
-    /// Field 7, uint32.
     MachineId(u32),
-    /// Field 8, string.
     MachineName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TracingServiceState.Producer` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TracingServiceStateProducerReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TracingServiceStateProducerReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TracingServiceStateProducerField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TracingServiceStateProducerField::Id(f.int32()?),
-                    18 => TracingServiceStateProducerField::Name(f.string()?),
-                    24 => TracingServiceStateProducerField::Uid(f.int32()?),
-                    34 => TracingServiceStateProducerField::SdkVersion(f.string()?),
-                    40 => TracingServiceStateProducerField::Pid(f.int32()?),
-                    48 => TracingServiceStateProducerField::Frozen(f.bool()?),
-                    56 => TracingServiceStateProducerField::MachineId(f.uint32()?),
-                    66 => TracingServiceStateProducerField::MachineName(f.string()?),
-                    _ => TracingServiceStateProducerField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TracingServiceStateProducerField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Id(f.int32()?),
+            18 => Self::Name(f.string()?),
+            24 => Self::Uid(f.int32()?),
+            34 => Self::SdkVersion(f.string()?),
+            40 => Self::Pid(f.int32()?),
+            48 => Self::Frozen(f.bool()?),
+            56 => Self::MachineId(f.uint32()?),
+            66 => Self::MachineName(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TracingServiceStateProducerReader<'a> {
-    type Item = Result<TracingServiceStateProducerField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TracingServiceStateProducer {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TracingServiceState.Producer",
-            fields: &[
-                d::optional("id", 1, d::Kind::Int32),
-                d::optional("name", 2, d::Kind::String),
-                d::optional("uid", 3, d::Kind::Int32),
-                d::optional("sdk_version", 4, d::Kind::String),
-                d::optional("pid", 5, d::Kind::Int32),
-                d::optional("frozen", 6, d::Kind::Bool),
-                d::optional("machine_id", 7, d::Kind::Uint32),
-                d::optional("machine_name", 8, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TracingServiceState.Producer",
+        &[
+            d::optional("id", 1, d::Kind::Int32),
+            d::optional("name", 2, d::Kind::String),
+            d::optional("uid", 3, d::Kind::Int32),
+            d::optional("sdk_version", 4, d::Kind::String),
+            d::optional("pid", 5, d::Kind::Int32),
+            d::optional("frozen", 6, d::Kind::Bool),
+            d::optional("machine_id", 7, d::Kind::Uint32),
+            d::optional("machine_name", 8, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.TracingServiceState.DataSource`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceStateDataSource {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub ds_descriptor: Option<crate::DataSourceDescriptor>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub producer_id: Option<i32>,
+    #[pb(message, 1)] pub ds_descriptor: Option<crate::DataSourceDescriptor>,
+    #[pb(int32, 2)] pub producer_id: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TracingServiceStateDataSource`], field by field; dropping it closes the message.
-pub struct TracingServiceStateDataSourceWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TracingServiceStateDataSource`]; dropping it closes the message.
+pub struct TracingServiceStateDataSourceWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TracingServiceStateDataSourceWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TracingServiceState.DataSource";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TracingServiceStateDataSourceWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn ds_descriptor(&mut self) -> crate::DataSourceDescriptorWriter<'_> {
+    #[inline] pub fn ds_descriptor(&mut self) -> crate::DataSourceDescriptorWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `ds_descriptor`, its body already encoded.
-    #[inline]
-    pub fn ds_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn ds_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Field 2, int32.
-    #[inline]
-    pub fn producer_id(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn producer_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TracingServiceState.DataSource` where it lies, field by field.
+pub type TracingServiceStateDataSourceReader<'a> = rt::TypedReader<
+    'a,
+    TracingServiceStateDataSourceField<'a>,
+>;
 /// A field of a `perfetto.protos.TracingServiceState.DataSource`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracingServiceStateDataSourceField<'a> {
-    /// Field 1, message.
     DsDescriptor(crate::DataSourceDescriptorReader<'a>),
-    /// Field 2, int32.
     ProducerId(i32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TracingServiceState.DataSource` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TracingServiceStateDataSourceReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TracingServiceStateDataSourceReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TracingServiceStateDataSourceField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TracingServiceStateDataSourceField::DsDescriptor(
-                            crate::DataSourceDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    16 => TracingServiceStateDataSourceField::ProducerId(f.int32()?),
-                    _ => TracingServiceStateDataSourceField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TracingServiceStateDataSourceField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::DsDescriptor(crate::DataSourceDescriptorReader::new(f.bytes()?)),
+            16 => Self::ProducerId(f.int32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TracingServiceStateDataSourceReader<'a> {
-    type Item = Result<TracingServiceStateDataSourceField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TracingServiceStateDataSource {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TracingServiceState.DataSource",
-            fields: &[
-                d::optional(
-                    "ds_descriptor",
-                    1,
-                    d::Kind::Message(|| crate::DataSourceDescriptor::DESCRIPTOR),
-                ),
-                d::optional("producer_id", 2, d::Kind::Int32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TracingServiceState.DataSource",
+        &[
+            d::optional("ds_descriptor", 1, d::of!(crate ::DataSourceDescriptor)),
+            d::optional("producer_id", 2, d::Kind::Int32),
+        ],
+    );
 }
+
 /// `perfetto.protos.TracingServiceState.TracingSession`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceStateTracingSession {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub id: Option<u64>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub consumer_uid: Option<i32>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub state: Option<String>,
-    /// Field 4, string.
-    #[pb(string, 4)]
-    pub unique_session_name: Option<String>,
-    /// Field 5, repeated uint32.
-    #[pb(uint32, 5, repeated)]
-    pub buffer_size_kb: Vec<u32>,
-    /// Field 6, uint32.
-    #[pb(uint32, 6)]
-    pub duration_ms: Option<u32>,
-    /// Field 7, uint32.
-    #[pb(uint32, 7)]
-    pub num_data_sources: Option<u32>,
-    /// Field 8, int64.
-    #[pb(int64, 8)]
-    pub start_realtime_ns: Option<i64>,
-    /// Field 9, int32.
-    #[pb(int32, 9)]
-    pub bugreport_score: Option<i32>,
-    /// Field 10, string.
-    #[pb(string, 10)]
-    pub bugreport_filename: Option<String>,
-    /// Field 11, bool.
-    #[pb(bool, 11)]
-    pub is_started: Option<bool>,
+    #[pb(uint64, 1)] pub id: Option<u64>,
+    #[pb(int32, 2)] pub consumer_uid: Option<i32>,
+    #[pb(string, 3)] pub state: Option<String>,
+    #[pb(string, 4)] pub unique_session_name: Option<String>,
+    #[pb(uint32, 5, repeated)] pub buffer_size_kb: Vec<u32>,
+    #[pb(uint32, 6)] pub duration_ms: Option<u32>,
+    #[pb(uint32, 7)] pub num_data_sources: Option<u32>,
+    #[pb(int64, 8)] pub start_realtime_ns: Option<i64>,
+    #[pb(int32, 9)] pub bugreport_score: Option<i32>,
+    #[pb(string, 10)] pub bugreport_filename: Option<String>,
+    #[pb(bool, 11)] pub is_started: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TracingServiceStateTracingSession`], field by field; dropping it closes the message.
-pub struct TracingServiceStateTracingSessionWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TracingServiceStateTracingSession`]; dropping it closes the message.
+pub struct TracingServiceStateTracingSessionWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TracingServiceStateTracingSessionWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TracingServiceState.TracingSession";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TracingServiceStateTracingSessionWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int32.
-    #[inline]
-    pub fn consumer_uid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn state(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, string.
-    #[inline]
-    pub fn unique_session_name(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn consumer_uid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    #[inline] pub fn state(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn unique_session_name(&mut self, value: &str) -> &mut Self {
         rt::string::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, repeated uint32.
-    #[inline]
-    pub fn buffer_size_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, uint32.
-    #[inline]
-    pub fn duration_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, uint32.
-    #[inline]
-    pub fn num_data_sources(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, int64.
-    #[inline]
-    pub fn start_realtime_ns(&mut self, value: i64) -> &mut Self {
-        rt::int64::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 9, int32.
-    #[inline]
-    pub fn bugreport_score(&mut self, value: i32) -> &mut Self {
-        rt::int32::<9>(&mut self.s, value);
-        self
-    }
-    /// Field 10, string.
-    #[inline]
-    pub fn bugreport_filename(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn buffer_size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+    #[inline] pub fn duration_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+    #[inline] pub fn num_data_sources(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+    #[inline] pub fn start_realtime_ns(&mut self, value: i64) -> &mut Self { rt::int64::<8>(&mut self.s, value); self }
+    #[inline] pub fn bugreport_score(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
+    #[inline] pub fn bugreport_filename(&mut self, value: &str) -> &mut Self {
         rt::string::<10>(&mut self.s, value);
         self
     }
-    /// Field 11, bool.
-    #[inline]
-    pub fn is_started(&mut self, value: bool) -> &mut Self {
-        rt::bool::<11>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn is_started(&mut self, value: bool) -> &mut Self { rt::bool::<11>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TracingServiceState.TracingSession` where it lies, field by field.
+pub type TracingServiceStateTracingSessionReader<'a> = rt::TypedReader<
+    'a,
+    TracingServiceStateTracingSessionField<'a>,
+>;
 /// A field of a `perfetto.protos.TracingServiceState.TracingSession`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracingServiceStateTracingSessionField<'a> {
-    /// Field 1, uint64.
     Id(u64),
-    /// Field 2, int32.
     ConsumerUid(i32),
-    /// Field 3, string.
     State(&'a str),
-    /// Field 4, string.
     UniqueSessionName(&'a str),
-    /// Field 5, repeated uint32.
     BufferSizeKb(u32),
-    /// Field 6, uint32.
     DurationMs(u32),
-    /// Field 7, uint32.
     NumDataSources(u32),
-    /// Field 8, int64.
     StartRealtimeNs(i64),
-    /// Field 9, int32.
     BugreportScore(i32),
-    /// Field 10, string.
     BugreportFilename(&'a str),
-    /// Field 11, bool.
     IsStarted(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TracingServiceState.TracingSession` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TracingServiceStateTracingSessionReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TracingServiceStateTracingSessionReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TracingServiceStateTracingSessionField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => TracingServiceStateTracingSessionField::Id(f.uint64()?),
-                        16 => {
-                            TracingServiceStateTracingSessionField::ConsumerUid(
-                                f.int32()?,
-                            )
-                        }
-                        26 => TracingServiceStateTracingSessionField::State(f.string()?),
-                        34 => {
-                            TracingServiceStateTracingSessionField::UniqueSessionName(
-                                f.string()?,
-                            )
-                        }
-                        40 => {
-                            TracingServiceStateTracingSessionField::BufferSizeKb(
-                                f.uint32()?,
-                            )
-                        }
-                        42 => {
-                            f.begin_run(40)?;
-                            continue;
-                        }
-                        48 => {
-                            TracingServiceStateTracingSessionField::DurationMs(
-                                f.uint32()?,
-                            )
-                        }
-                        56 => {
-                            TracingServiceStateTracingSessionField::NumDataSources(
-                                f.uint32()?,
-                            )
-                        }
-                        64 => {
-                            TracingServiceStateTracingSessionField::StartRealtimeNs(
-                                f.int64()?,
-                            )
-                        }
-                        72 => {
-                            TracingServiceStateTracingSessionField::BugreportScore(
-                                f.int32()?,
-                            )
-                        }
-                        82 => {
-                            TracingServiceStateTracingSessionField::BugreportFilename(
-                                f.string()?,
-                            )
-                        }
-                        88 => {
-                            TracingServiceStateTracingSessionField::IsStarted(f.bool()?)
-                        }
-                        _ => {
-                            TracingServiceStateTracingSessionField::Unknown(
-                                f.unknown(tag)?,
-                            )
-                        }
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for TracingServiceStateTracingSessionField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Id(f.uint64()?),
+            16 => Self::ConsumerUid(f.int32()?),
+            26 => Self::State(f.string()?),
+            34 => Self::UniqueSessionName(f.string()?),
+            40 => Self::BufferSizeKb(f.uint32()?),
+            42 => return rt::run(f, 40),
+            48 => Self::DurationMs(f.uint32()?),
+            56 => Self::NumDataSources(f.uint32()?),
+            64 => Self::StartRealtimeNs(f.int64()?),
+            72 => Self::BugreportScore(f.int32()?),
+            82 => Self::BugreportFilename(f.string()?),
+            88 => Self::IsStarted(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TracingServiceStateTracingSessionReader<'a> {
-    type Item = Result<TracingServiceStateTracingSessionField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TracingServiceStateTracingSession {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TracingServiceState.TracingSession",
-            fields: &[
-                d::optional("id", 1, d::Kind::Uint64),
-                d::optional("consumer_uid", 2, d::Kind::Int32),
-                d::optional("state", 3, d::Kind::String),
-                d::optional("unique_session_name", 4, d::Kind::String),
-                d::repeated("buffer_size_kb", 5, d::Kind::Uint32),
-                d::optional("duration_ms", 6, d::Kind::Uint32),
-                d::optional("num_data_sources", 7, d::Kind::Uint32),
-                d::optional("start_realtime_ns", 8, d::Kind::Int64),
-                d::optional("bugreport_score", 9, d::Kind::Int32),
-                d::optional("bugreport_filename", 10, d::Kind::String),
-                d::optional("is_started", 11, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TracingServiceState.TracingSession",
+        &[
+            d::optional("id", 1, d::Kind::Uint64),
+            d::optional("consumer_uid", 2, d::Kind::Int32),
+            d::optional("state", 3, d::Kind::String),
+            d::optional("unique_session_name", 4, d::Kind::String),
+            d::repeated("buffer_size_kb", 5, d::Kind::Uint32),
+            d::optional("duration_ms", 6, d::Kind::Uint32),
+            d::optional("num_data_sources", 7, d::Kind::Uint32),
+            d::optional("start_realtime_ns", 8, d::Kind::Int64),
+            d::optional("bugreport_score", 9, d::Kind::Int32),
+            d::optional("bugreport_filename", 10, d::Kind::String),
+            d::optional("is_started", 11, d::Kind::Bool),
+        ],
+    );
 }

@@ -2,226 +2,125 @@
 
 //! `perfetto/common/track_event_descriptor.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TrackEventCategory`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventCategory {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub description: Option<String>,
-    /// Field 3, repeated string.
-    #[pb(string, 3, repeated)]
-    pub tags: Vec<String>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(string, 2)] pub description: Option<String>,
+    #[pb(string, 3, repeated)] pub tags: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TrackEventCategory`], field by field; dropping it closes the message.
-pub struct TrackEventCategoryWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TrackEventCategory`]; dropping it closes the message.
+pub struct TrackEventCategoryWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TrackEventCategoryWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TrackEventCategory";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TrackEventCategoryWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn description(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, repeated string.
-    #[inline]
-    pub fn tags(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn tags(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TrackEventCategory` where it lies, field by field.
+pub type TrackEventCategoryReader<'a> = rt::TypedReader<'a, TrackEventCategoryField<'a>>;
 /// A field of a `perfetto.protos.TrackEventCategory`.
 #[derive(Clone, Copy, Debug)]
 pub enum TrackEventCategoryField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, string.
     Description(&'a str),
-    /// Field 3, repeated string.
     Tags(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TrackEventCategory` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TrackEventCategoryReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TrackEventCategoryReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TrackEventCategoryField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => TrackEventCategoryField::Name(f.string()?),
-                    18 => TrackEventCategoryField::Description(f.string()?),
-                    26 => TrackEventCategoryField::Tags(f.string()?),
-                    _ => TrackEventCategoryField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TrackEventCategoryField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            18 => Self::Description(f.string()?),
+            26 => Self::Tags(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TrackEventCategoryReader<'a> {
-    type Item = Result<TrackEventCategoryField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TrackEventCategory {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TrackEventCategory",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::optional("description", 2, d::Kind::String),
-                d::repeated("tags", 3, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TrackEventCategory",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("description", 2, d::Kind::String),
+            d::repeated("tags", 3, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.TrackEventDescriptor`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventDescriptor {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub available_categories: Vec<TrackEventCategory>,
+    #[pb(message, 1, repeated)] pub available_categories: Vec<TrackEventCategory>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TrackEventDescriptor`], field by field; dropping it closes the message.
-pub struct TrackEventDescriptorWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TrackEventDescriptor`]; dropping it closes the message.
+pub struct TrackEventDescriptorWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TrackEventDescriptorWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TrackEventDescriptor";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TrackEventDescriptorWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn available_categories(&mut self) -> TrackEventCategoryWriter<'_> {
+    #[inline] pub fn available_categories(&mut self) -> TrackEventCategoryWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `available_categories`, its body already encoded.
-    #[inline]
-    pub fn available_categories_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn available_categories_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TrackEventDescriptor` where it lies, field by field.
+pub type TrackEventDescriptorReader<'a> = rt::TypedReader<
+    'a,
+    TrackEventDescriptorField<'a>,
+>;
 /// A field of a `perfetto.protos.TrackEventDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum TrackEventDescriptorField<'a> {
-    /// Field 1, repeated message.
     AvailableCategories(TrackEventCategoryReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TrackEventDescriptor` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TrackEventDescriptorReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TrackEventDescriptorReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TrackEventDescriptorField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TrackEventDescriptorField::AvailableCategories(
-                            TrackEventCategoryReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => TrackEventDescriptorField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TrackEventDescriptorField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::AvailableCategories(TrackEventCategoryReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TrackEventDescriptorReader<'a> {
-    type Item = Result<TrackEventDescriptorField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TrackEventDescriptor {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TrackEventDescriptor",
-            fields: &[
-                d::repeated(
-                    "available_categories",
-                    1,
-                    d::Kind::Message(|| TrackEventCategory::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TrackEventDescriptor",
+        &[d::repeated("available_categories", 1, d::of!(TrackEventCategory))],
+    );
 }

@@ -2,61 +2,48 @@
 
 //! `perfetto/config/data_source_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.DataSourceConfig.SessionInitiator`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DataSourceConfigSessionInitiator(pub i32);
 impl DataSourceConfigSessionInitiator {
-    /// Value 0.
     pub const SESSION_INITIATOR_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const SESSION_INITIATOR_TRUSTED_SYSTEM: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for DataSourceConfigSessionInitiator {
     const NAME: &'static str = "perfetto.protos.DataSourceConfig.SessionInitiator";
     const VALUES: &'static [(&'static str, i32)] = &[
         ("SESSION_INITIATOR_UNSPECIFIED", 0),
         ("SESSION_INITIATOR_TRUSTED_SYSTEM", 1),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for DataSourceConfigSessionInitiator {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for DataSourceConfigSessionInitiator {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.DataSourceConfig.BufferExhaustedPolicy`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DataSourceConfigBufferExhaustedPolicy(pub i32);
 impl DataSourceConfigBufferExhaustedPolicy {
-    /// Value 0.
     pub const BUFFER_EXHAUSTED_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const BUFFER_EXHAUSTED_DROP: Self = Self(1);
-    /// Value 2.
     pub const BUFFER_EXHAUSTED_STALL_THEN_ABORT: Self = Self(2);
-    /// Value 3.
     pub const BUFFER_EXHAUSTED_STALL_THEN_DROP: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for DataSourceConfigBufferExhaustedPolicy {
     const NAME: &'static str = "perfetto.protos.DataSourceConfig.BufferExhaustedPolicy";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -65,1568 +52,881 @@ impl protozero::Enumeration for DataSourceConfigBufferExhaustedPolicy {
         ("BUFFER_EXHAUSTED_STALL_THEN_ABORT", 2),
         ("BUFFER_EXHAUSTED_STALL_THEN_DROP", 3),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for DataSourceConfigBufferExhaustedPolicy {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for DataSourceConfigBufferExhaustedPolicy {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.DataSourceConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DataSourceConfig {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub target_buffer: Option<u32>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub trace_duration_ms: Option<u32>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub tracing_session_id: Option<u64>,
-    /// Field 6, bool.
-    #[pb(bool, 6)]
-    pub enable_extra_guardrails: Option<bool>,
-    /// Field 7, uint32.
-    #[pb(uint32, 7)]
-    pub stop_timeout_ms: Option<u32>,
-    /// Field 8, enumeration.
-    #[pb(enumeration, 8)]
-    pub session_initiator: Option<DataSourceConfigSessionInitiator>,
-    /// Field 9, enumeration.
-    #[pb(enumeration, 9)]
-    pub buffer_exhausted_policy: Option<DataSourceConfigBufferExhaustedPolicy>,
-    /// Field 10, message.
-    #[pb(message, 10)]
-    pub priority_boost: Option<crate::PriorityBoostConfig>,
-    /// Field 11, string.
-    #[pb(string, 11)]
-    pub target_buffer_name: Option<String>,
-    /// Field 12, message.
-    #[pb(message, 12)]
-    pub protovm_config: Option<crate::ProtoVmConfig>,
-    /// Field 100, message.
-    #[pb(message, 100)]
-    pub ftrace_config: Option<crate::FtraceConfig>,
-    /// Field 101, message.
-    #[pb(message, 101)]
-    pub chrome_config: Option<crate::ChromeConfig>,
-    /// Field 102, message.
-    #[pb(message, 102)]
-    pub inode_file_config: Option<crate::InodeFileConfig>,
-    /// Field 103, message.
-    #[pb(message, 103)]
-    pub process_stats_config: Option<crate::ProcessStatsConfig>,
-    /// Field 104, message.
-    #[pb(message, 104)]
-    pub sys_stats_config: Option<crate::SysStatsConfig>,
-    /// Field 105, message.
-    #[pb(message, 105)]
-    pub heapprofd_config: Option<crate::HeapprofdConfig>,
-    /// Field 106, message.
-    #[pb(message, 106)]
-    pub android_power_config: Option<crate::AndroidPowerConfig>,
-    /// Field 107, message.
-    #[pb(message, 107)]
-    pub android_log_config: Option<crate::AndroidLogConfig>,
-    /// Field 108, message.
-    #[pb(message, 108)]
-    pub gpu_counter_config: Option<crate::GpuCounterConfig>,
-    /// Field 109, message.
-    #[pb(message, 109)]
-    pub packages_list_config: Option<crate::PackagesListConfig>,
-    /// Field 110, message.
-    #[pb(message, 110)]
-    pub java_hprof_config: Option<crate::JavaHprofConfig>,
-    /// Field 111, message.
-    #[pb(message, 111)]
-    pub perf_event_config: Option<crate::PerfEventConfig>,
-    /// Field 112, message.
-    #[pb(message, 112)]
-    pub vulkan_memory_config: Option<crate::VulkanMemoryConfig>,
-    /// Field 113, message.
-    #[pb(message, 113)]
-    pub track_event_config: Option<crate::TrackEventConfig>,
-    /// Field 114, message.
-    #[pb(message, 114)]
-    pub android_polled_state_config: Option<crate::AndroidPolledStateConfig>,
-    /// Field 115, message.
-    #[pb(message, 115)]
-    pub interceptor_config: Option<crate::InterceptorConfig>,
-    /// Field 116, message.
-    #[pb(message, 116)]
-    pub android_game_intervention_list_config: Option<
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(uint32, 2)] pub target_buffer: Option<u32>,
+    #[pb(uint32, 3)] pub trace_duration_ms: Option<u32>,
+    #[pb(uint64, 4)] pub tracing_session_id: Option<u64>,
+    #[pb(bool, 6)] pub enable_extra_guardrails: Option<bool>,
+    #[pb(uint32, 7)] pub stop_timeout_ms: Option<u32>,
+    #[pb(enumeration, 8)] pub session_initiator: Option<DataSourceConfigSessionInitiator>,
+    #[pb(enumeration, 9)] pub buffer_exhausted_policy: Option<DataSourceConfigBufferExhaustedPolicy>,
+    #[pb(message, 10)] pub priority_boost: Option<crate::PriorityBoostConfig>,
+    #[pb(string, 11)] pub target_buffer_name: Option<String>,
+    #[pb(message, 12)] pub protovm_config: Option<crate::ProtoVmConfig>,
+    #[pb(message, 100)] pub ftrace_config: Option<crate::FtraceConfig>,
+    #[pb(message, 101)] pub chrome_config: Option<crate::ChromeConfig>,
+    #[pb(message, 102)] pub inode_file_config: Option<crate::InodeFileConfig>,
+    #[pb(message, 103)] pub process_stats_config: Option<crate::ProcessStatsConfig>,
+    #[pb(message, 104)] pub sys_stats_config: Option<crate::SysStatsConfig>,
+    #[pb(message, 105)] pub heapprofd_config: Option<crate::HeapprofdConfig>,
+    #[pb(message, 106)] pub android_power_config: Option<crate::AndroidPowerConfig>,
+    #[pb(message, 107)] pub android_log_config: Option<crate::AndroidLogConfig>,
+    #[pb(message, 108)] pub gpu_counter_config: Option<crate::GpuCounterConfig>,
+    #[pb(message, 109)] pub packages_list_config: Option<crate::PackagesListConfig>,
+    #[pb(message, 110)] pub java_hprof_config: Option<crate::JavaHprofConfig>,
+    #[pb(message, 111)] pub perf_event_config: Option<crate::PerfEventConfig>,
+    #[pb(message, 112)] pub vulkan_memory_config: Option<crate::VulkanMemoryConfig>,
+    #[pb(message, 113)] pub track_event_config: Option<crate::TrackEventConfig>,
+    #[pb(message, 114)] pub android_polled_state_config: Option<crate::AndroidPolledStateConfig>,
+    #[pb(message, 115)] pub interceptor_config: Option<crate::InterceptorConfig>,
+    #[pb(message, 116)] pub android_game_intervention_list_config: Option<
         crate::AndroidGameInterventionListConfig,
     >,
-    /// Field 117, message.
-    #[pb(message, 117)]
-    pub statsd_tracing_config: Option<crate::StatsdTracingConfig>,
-    /// Field 118, message.
-    #[pb(message, 118)]
-    pub android_system_property_config: Option<crate::AndroidSystemPropertyConfig>,
-    /// Field 119, message.
-    #[pb(message, 119)]
-    pub system_info_config: Option<crate::SystemInfoConfig>,
-    /// Field 120, message.
-    #[pb(message, 120)]
-    pub network_packet_trace_config: Option<crate::NetworkPacketTraceConfig>,
-    /// Field 121, message.
-    #[pb(message, 121)]
-    pub surfaceflinger_layers_config: Option<crate::SurfaceFlingerLayersConfig>,
-    /// Field 122, bool.
-    #[pb(bool, 122)]
-    pub prefer_suspend_clock_for_duration: Option<bool>,
-    /// Field 123, message.
-    #[pb(message, 123)]
-    pub surfaceflinger_transactions_config: Option<
+    #[pb(message, 117)] pub statsd_tracing_config: Option<crate::StatsdTracingConfig>,
+    #[pb(message, 118)] pub android_system_property_config: Option<crate::AndroidSystemPropertyConfig>,
+    #[pb(message, 119)] pub system_info_config: Option<crate::SystemInfoConfig>,
+    #[pb(message, 120)] pub network_packet_trace_config: Option<crate::NetworkPacketTraceConfig>,
+    #[pb(message, 121)] pub surfaceflinger_layers_config: Option<crate::SurfaceFlingerLayersConfig>,
+    #[pb(bool, 122)] pub prefer_suspend_clock_for_duration: Option<bool>,
+    #[pb(message, 123)] pub surfaceflinger_transactions_config: Option<
         crate::SurfaceFlingerTransactionsConfig,
     >,
-    /// Field 124, message.
-    #[pb(message, 124)]
-    pub android_sdk_sysprop_guard_config: Option<crate::AndroidSdkSyspropGuardConfig>,
-    /// Field 125, message.
-    #[pb(message, 125)]
-    pub etw_config: Option<crate::EtwConfig>,
-    /// Field 126, message.
-    #[pb(message, 126)]
-    pub protolog_config: Option<crate::ProtoLogConfig>,
-    /// Field 127, message.
-    #[pb(message, 127)]
-    pub v8_config: Option<crate::V8Config>,
-    /// Field 128, message.
-    #[pb(message, 128)]
-    pub android_input_event_config: Option<crate::AndroidInputEventConfig>,
-    /// Field 129, message.
-    #[pb(message, 129)]
-    pub pixel_modem_config: Option<crate::PixelModemConfig>,
-    /// Field 130, message.
-    #[pb(message, 130)]
-    pub windowmanager_config: Option<crate::WindowManagerConfig>,
-    /// Field 131, message.
-    #[pb(message, 131)]
-    pub chromium_system_metrics: Option<crate::ChromiumSystemMetricsConfig>,
-    /// Field 132, message.
-    #[pb(message, 132)]
-    pub kernel_wakelocks_config: Option<crate::KernelWakelocksConfig>,
-    /// Field 133, message.
-    #[pb(message, 133)]
-    pub gpu_renderstages_config: Option<crate::GpuRenderStagesConfig>,
-    /// Field 134, message.
-    #[pb(message, 134)]
-    pub chromium_histogram_samples: Option<crate::ChromiumHistogramSamplesConfig>,
-    /// Field 135, message.
-    #[pb(message, 135)]
-    pub app_wakelocks_config: Option<crate::AppWakelocksConfig>,
-    /// Field 136, message.
-    #[pb(message, 136)]
-    pub frozen_ftrace_config: Option<crate::FrozenFtraceConfig>,
-    /// Field 137, message.
-    #[pb(message, 137)]
-    pub cpu_per_uid_config: Option<crate::CpuPerUidConfig>,
-    /// Field 138, message.
-    #[pb(message, 138)]
-    pub user_list_config: Option<crate::AndroidUserListConfig>,
-    /// Field 139, message.
-    #[pb(message, 139)]
-    pub inputmethod_config: Option<crate::InputMethodConfig>,
-    /// Field 140, message.
-    #[pb(message, 140)]
-    pub android_aflags_config: Option<crate::AndroidAflagsConfig>,
-    /// Field 141, message.
-    #[pb(message, 141)]
-    pub journald_config: Option<crate::SystemdJournaldConfig>,
-    /// Field 142, message.
-    #[pb(message, 142)]
-    pub display_video_config: Option<crate::DisplayVideoConfig>,
-    /// Field 143, message.
-    #[pb(message, 143)]
-    pub chromium_stack_sampling_profiler: Option<
+    #[pb(message, 124)] pub android_sdk_sysprop_guard_config: Option<crate::AndroidSdkSyspropGuardConfig>,
+    #[pb(message, 125)] pub etw_config: Option<crate::EtwConfig>,
+    #[pb(message, 126)] pub protolog_config: Option<crate::ProtoLogConfig>,
+    #[pb(message, 127)] pub v8_config: Option<crate::V8Config>,
+    #[pb(message, 128)] pub android_input_event_config: Option<crate::AndroidInputEventConfig>,
+    #[pb(message, 129)] pub pixel_modem_config: Option<crate::PixelModemConfig>,
+    #[pb(message, 130)] pub windowmanager_config: Option<crate::WindowManagerConfig>,
+    #[pb(message, 131)] pub chromium_system_metrics: Option<crate::ChromiumSystemMetricsConfig>,
+    #[pb(message, 132)] pub kernel_wakelocks_config: Option<crate::KernelWakelocksConfig>,
+    #[pb(message, 133)] pub gpu_renderstages_config: Option<crate::GpuRenderStagesConfig>,
+    #[pb(message, 134)] pub chromium_histogram_samples: Option<crate::ChromiumHistogramSamplesConfig>,
+    #[pb(message, 135)] pub app_wakelocks_config: Option<crate::AppWakelocksConfig>,
+    #[pb(message, 136)] pub frozen_ftrace_config: Option<crate::FrozenFtraceConfig>,
+    #[pb(message, 137)] pub cpu_per_uid_config: Option<crate::CpuPerUidConfig>,
+    #[pb(message, 138)] pub user_list_config: Option<crate::AndroidUserListConfig>,
+    #[pb(message, 139)] pub inputmethod_config: Option<crate::InputMethodConfig>,
+    #[pb(message, 140)] pub android_aflags_config: Option<crate::AndroidAflagsConfig>,
+    #[pb(message, 141)] pub journald_config: Option<crate::SystemdJournaldConfig>,
+    #[pb(message, 142)] pub display_video_config: Option<crate::DisplayVideoConfig>,
+    #[pb(message, 143)] pub chromium_stack_sampling_profiler: Option<
         crate::ChromiumStackSamplingProfilerConfig,
     >,
-    /// Field 144, message.
-    #[pb(message, 144)]
-    pub chromium_sampling_heap_profiler: Option<
+    #[pb(message, 144)] pub chromium_sampling_heap_profiler: Option<
         crate::ChromiumSamplingHeapProfilerConfig,
     >,
-    /// Field 150, message.
-    #[pb(message, 150)]
-    pub qnx_config: Option<crate::QnxConfig>,
-    /// Field 1000, string.
-    #[pb(string, 1000)]
-    pub legacy_config: Option<String>,
-    /// Field 1001, message.
-    #[pb(message, 1001)]
-    pub for_testing: Option<crate::TestConfig>,
+    #[pb(message, 150)] pub qnx_config: Option<crate::QnxConfig>,
+    #[pb(string, 1000)] pub legacy_config: Option<String>,
+    #[pb(message, 1001)] pub for_testing: Option<crate::TestConfig>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`DataSourceConfig`], field by field; dropping it closes the message.
-pub struct DataSourceConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`DataSourceConfig`]; dropping it closes the message.
+pub struct DataSourceConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for DataSourceConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.DataSourceConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl DataSourceConfigWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn target_buffer(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn trace_duration_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn tracing_session_id(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn target_buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn trace_duration_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn tracing_session_id(&mut self, value: u64) -> &mut Self {
         rt::uint64::<4>(&mut self.s, value);
         self
     }
-    /// Field 6, bool.
-    #[inline]
-    pub fn enable_extra_guardrails(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn enable_extra_guardrails(&mut self, value: bool) -> &mut Self {
         rt::bool::<6>(&mut self.s, value);
         self
     }
-    /// Field 7, uint32.
-    #[inline]
-    pub fn stop_timeout_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, enumeration.
-    #[inline]
-    pub fn session_initiator(
+    #[inline] pub fn stop_timeout_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+    #[inline] pub fn session_initiator(
         &mut self,
         value: DataSourceConfigSessionInitiator,
     ) -> &mut Self {
         rt::enumeration::<8>(&mut self.s, value.0);
         self
     }
-    /// Field 9, enumeration.
-    #[inline]
-    pub fn buffer_exhausted_policy(
+    #[inline] pub fn buffer_exhausted_policy(
         &mut self,
         value: DataSourceConfigBufferExhaustedPolicy,
     ) -> &mut Self {
         rt::enumeration::<9>(&mut self.s, value.0);
         self
     }
-    /// Field 10, message.
-    #[inline]
-    pub fn priority_boost(&mut self) -> crate::PriorityBoostConfigWriter<'_> {
+    #[inline] pub fn priority_boost(&mut self) -> crate::PriorityBoostConfigWriter<'_> {
         rt::message::<10, _>(&mut self.s)
     }
-    /// `priority_boost`, its body already encoded.
-    #[inline]
-    pub fn priority_boost_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn priority_boost_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<10>(&mut self.s, body);
         self
     }
-    /// Field 11, string.
-    #[inline]
-    pub fn target_buffer_name(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn target_buffer_name(&mut self, value: &str) -> &mut Self {
         rt::string::<11>(&mut self.s, value);
         self
     }
-    /// Field 12, message.
-    #[inline]
-    pub fn protovm_config(&mut self) -> crate::ProtoVmConfigWriter<'_> {
-        rt::message::<12, _>(&mut self.s)
-    }
-    /// `protovm_config`, its body already encoded.
-    #[inline]
-    pub fn protovm_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn protovm_config(&mut self) -> crate::ProtoVmConfigWriter<'_> { rt::message::<12, _>(&mut self.s) }
+    #[inline] pub fn protovm_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<12>(&mut self.s, body);
         self
     }
-    /// Field 100, message.
-    #[inline]
-    pub fn ftrace_config(&mut self) -> crate::FtraceConfigWriter<'_> {
-        rt::message::<100, _>(&mut self.s)
-    }
-    /// `ftrace_config`, its body already encoded.
-    #[inline]
-    pub fn ftrace_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn ftrace_config(&mut self) -> crate::FtraceConfigWriter<'_> { rt::message::<100, _>(&mut self.s) }
+    #[inline] pub fn ftrace_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<100>(&mut self.s, body);
         self
     }
-    /// Field 101, message.
-    #[inline]
-    pub fn chrome_config(&mut self) -> crate::ChromeConfigWriter<'_> {
-        rt::message::<101, _>(&mut self.s)
-    }
-    /// `chrome_config`, its body already encoded.
-    #[inline]
-    pub fn chrome_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chrome_config(&mut self) -> crate::ChromeConfigWriter<'_> { rt::message::<101, _>(&mut self.s) }
+    #[inline] pub fn chrome_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<101>(&mut self.s, body);
         self
     }
-    /// Field 102, message.
-    #[inline]
-    pub fn inode_file_config(&mut self) -> crate::InodeFileConfigWriter<'_> {
+    #[inline] pub fn inode_file_config(&mut self) -> crate::InodeFileConfigWriter<'_> {
         rt::message::<102, _>(&mut self.s)
     }
-    /// `inode_file_config`, its body already encoded.
-    #[inline]
-    pub fn inode_file_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn inode_file_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<102>(&mut self.s, body);
         self
     }
-    /// Field 103, message.
-    #[inline]
-    pub fn process_stats_config(&mut self) -> crate::ProcessStatsConfigWriter<'_> {
+    #[inline] pub fn process_stats_config(&mut self) -> crate::ProcessStatsConfigWriter<'_> {
         rt::message::<103, _>(&mut self.s)
     }
-    /// `process_stats_config`, its body already encoded.
-    #[inline]
-    pub fn process_stats_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn process_stats_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<103>(&mut self.s, body);
         self
     }
-    /// Field 104, message.
-    #[inline]
-    pub fn sys_stats_config(&mut self) -> crate::SysStatsConfigWriter<'_> {
+    #[inline] pub fn sys_stats_config(&mut self) -> crate::SysStatsConfigWriter<'_> {
         rt::message::<104, _>(&mut self.s)
     }
-    /// `sys_stats_config`, its body already encoded.
-    #[inline]
-    pub fn sys_stats_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn sys_stats_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<104>(&mut self.s, body);
         self
     }
-    /// Field 105, message.
-    #[inline]
-    pub fn heapprofd_config(&mut self) -> crate::HeapprofdConfigWriter<'_> {
+    #[inline] pub fn heapprofd_config(&mut self) -> crate::HeapprofdConfigWriter<'_> {
         rt::message::<105, _>(&mut self.s)
     }
-    /// `heapprofd_config`, its body already encoded.
-    #[inline]
-    pub fn heapprofd_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn heapprofd_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<105>(&mut self.s, body);
         self
     }
-    /// Field 106, message.
-    #[inline]
-    pub fn android_power_config(&mut self) -> crate::AndroidPowerConfigWriter<'_> {
+    #[inline] pub fn android_power_config(&mut self) -> crate::AndroidPowerConfigWriter<'_> {
         rt::message::<106, _>(&mut self.s)
     }
-    /// `android_power_config`, its body already encoded.
-    #[inline]
-    pub fn android_power_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn android_power_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<106>(&mut self.s, body);
         self
     }
-    /// Field 107, message.
-    #[inline]
-    pub fn android_log_config(&mut self) -> crate::AndroidLogConfigWriter<'_> {
+    #[inline] pub fn android_log_config(&mut self) -> crate::AndroidLogConfigWriter<'_> {
         rt::message::<107, _>(&mut self.s)
     }
-    /// `android_log_config`, its body already encoded.
-    #[inline]
-    pub fn android_log_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn android_log_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<107>(&mut self.s, body);
         self
     }
-    /// Field 108, message.
-    #[inline]
-    pub fn gpu_counter_config(&mut self) -> crate::GpuCounterConfigWriter<'_> {
+    #[inline] pub fn gpu_counter_config(&mut self) -> crate::GpuCounterConfigWriter<'_> {
         rt::message::<108, _>(&mut self.s)
     }
-    /// `gpu_counter_config`, its body already encoded.
-    #[inline]
-    pub fn gpu_counter_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn gpu_counter_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<108>(&mut self.s, body);
         self
     }
-    /// Field 109, message.
-    #[inline]
-    pub fn packages_list_config(&mut self) -> crate::PackagesListConfigWriter<'_> {
+    #[inline] pub fn packages_list_config(&mut self) -> crate::PackagesListConfigWriter<'_> {
         rt::message::<109, _>(&mut self.s)
     }
-    /// `packages_list_config`, its body already encoded.
-    #[inline]
-    pub fn packages_list_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn packages_list_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<109>(&mut self.s, body);
         self
     }
-    /// Field 110, message.
-    #[inline]
-    pub fn java_hprof_config(&mut self) -> crate::JavaHprofConfigWriter<'_> {
+    #[inline] pub fn java_hprof_config(&mut self) -> crate::JavaHprofConfigWriter<'_> {
         rt::message::<110, _>(&mut self.s)
     }
-    /// `java_hprof_config`, its body already encoded.
-    #[inline]
-    pub fn java_hprof_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn java_hprof_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<110>(&mut self.s, body);
         self
     }
-    /// Field 111, message.
-    #[inline]
-    pub fn perf_event_config(&mut self) -> crate::PerfEventConfigWriter<'_> {
+    #[inline] pub fn perf_event_config(&mut self) -> crate::PerfEventConfigWriter<'_> {
         rt::message::<111, _>(&mut self.s)
     }
-    /// `perf_event_config`, its body already encoded.
-    #[inline]
-    pub fn perf_event_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn perf_event_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<111>(&mut self.s, body);
         self
     }
-    /// Field 112, message.
-    #[inline]
-    pub fn vulkan_memory_config(&mut self) -> crate::VulkanMemoryConfigWriter<'_> {
+    #[inline] pub fn vulkan_memory_config(&mut self) -> crate::VulkanMemoryConfigWriter<'_> {
         rt::message::<112, _>(&mut self.s)
     }
-    /// `vulkan_memory_config`, its body already encoded.
-    #[inline]
-    pub fn vulkan_memory_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn vulkan_memory_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<112>(&mut self.s, body);
         self
     }
-    /// Field 113, message.
-    #[inline]
-    pub fn track_event_config(&mut self) -> crate::TrackEventConfigWriter<'_> {
+    #[inline] pub fn track_event_config(&mut self) -> crate::TrackEventConfigWriter<'_> {
         rt::message::<113, _>(&mut self.s)
     }
-    /// `track_event_config`, its body already encoded.
-    #[inline]
-    pub fn track_event_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn track_event_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<113>(&mut self.s, body);
         self
     }
-    /// Field 114, message.
-    #[inline]
-    pub fn android_polled_state_config(
+    #[inline] pub fn android_polled_state_config(
         &mut self,
     ) -> crate::AndroidPolledStateConfigWriter<'_> {
         rt::message::<114, _>(&mut self.s)
     }
-    /// `android_polled_state_config`, its body already encoded.
-    #[inline]
-    pub fn android_polled_state_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn android_polled_state_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<114>(&mut self.s, body);
         self
     }
-    /// Field 115, message.
-    #[inline]
-    pub fn interceptor_config(&mut self) -> crate::InterceptorConfigWriter<'_> {
+    #[inline] pub fn interceptor_config(&mut self) -> crate::InterceptorConfigWriter<'_> {
         rt::message::<115, _>(&mut self.s)
     }
-    /// `interceptor_config`, its body already encoded.
-    #[inline]
-    pub fn interceptor_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn interceptor_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<115>(&mut self.s, body);
         self
     }
-    /// Field 116, message.
-    #[inline]
-    pub fn android_game_intervention_list_config(
+    #[inline] pub fn android_game_intervention_list_config(
         &mut self,
     ) -> crate::AndroidGameInterventionListConfigWriter<'_> {
         rt::message::<116, _>(&mut self.s)
     }
-    /// `android_game_intervention_list_config`, its body already encoded.
-    #[inline]
-    pub fn android_game_intervention_list_config_raw(
+    #[inline] pub fn android_game_intervention_list_config_raw(
         &mut self,
         body: &[u8],
     ) -> &mut Self {
         rt::message_raw::<116>(&mut self.s, body);
         self
     }
-    /// Field 117, message.
-    #[inline]
-    pub fn statsd_tracing_config(&mut self) -> crate::StatsdTracingConfigWriter<'_> {
+    #[inline] pub fn statsd_tracing_config(&mut self) -> crate::StatsdTracingConfigWriter<'_> {
         rt::message::<117, _>(&mut self.s)
     }
-    /// `statsd_tracing_config`, its body already encoded.
-    #[inline]
-    pub fn statsd_tracing_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn statsd_tracing_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<117>(&mut self.s, body);
         self
     }
-    /// Field 118, message.
-    #[inline]
-    pub fn android_system_property_config(
+    #[inline] pub fn android_system_property_config(
         &mut self,
     ) -> crate::AndroidSystemPropertyConfigWriter<'_> {
         rt::message::<118, _>(&mut self.s)
     }
-    /// `android_system_property_config`, its body already encoded.
-    #[inline]
-    pub fn android_system_property_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn android_system_property_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<118>(&mut self.s, body);
         self
     }
-    /// Field 119, message.
-    #[inline]
-    pub fn system_info_config(&mut self) -> crate::SystemInfoConfigWriter<'_> {
+    #[inline] pub fn system_info_config(&mut self) -> crate::SystemInfoConfigWriter<'_> {
         rt::message::<119, _>(&mut self.s)
     }
-    /// `system_info_config`, its body already encoded.
-    #[inline]
-    pub fn system_info_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn system_info_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<119>(&mut self.s, body);
         self
     }
-    /// Field 120, message.
-    #[inline]
-    pub fn network_packet_trace_config(
+    #[inline] pub fn network_packet_trace_config(
         &mut self,
     ) -> crate::NetworkPacketTraceConfigWriter<'_> {
         rt::message::<120, _>(&mut self.s)
     }
-    /// `network_packet_trace_config`, its body already encoded.
-    #[inline]
-    pub fn network_packet_trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn network_packet_trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<120>(&mut self.s, body);
         self
     }
-    /// Field 121, message.
-    #[inline]
-    pub fn surfaceflinger_layers_config(
+    #[inline] pub fn surfaceflinger_layers_config(
         &mut self,
     ) -> crate::SurfaceFlingerLayersConfigWriter<'_> {
         rt::message::<121, _>(&mut self.s)
     }
-    /// `surfaceflinger_layers_config`, its body already encoded.
-    #[inline]
-    pub fn surfaceflinger_layers_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn surfaceflinger_layers_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<121>(&mut self.s, body);
         self
     }
-    /// Field 122, bool.
-    #[inline]
-    pub fn prefer_suspend_clock_for_duration(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn prefer_suspend_clock_for_duration(&mut self, value: bool) -> &mut Self {
         rt::bool::<122>(&mut self.s, value);
         self
     }
-    /// Field 123, message.
-    #[inline]
-    pub fn surfaceflinger_transactions_config(
+    #[inline] pub fn surfaceflinger_transactions_config(
         &mut self,
     ) -> crate::SurfaceFlingerTransactionsConfigWriter<'_> {
         rt::message::<123, _>(&mut self.s)
     }
-    /// `surfaceflinger_transactions_config`, its body already encoded.
-    #[inline]
-    pub fn surfaceflinger_transactions_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn surfaceflinger_transactions_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<123>(&mut self.s, body);
         self
     }
-    /// Field 124, message.
-    #[inline]
-    pub fn android_sdk_sysprop_guard_config(
+    #[inline] pub fn android_sdk_sysprop_guard_config(
         &mut self,
     ) -> crate::AndroidSdkSyspropGuardConfigWriter<'_> {
         rt::message::<124, _>(&mut self.s)
     }
-    /// `android_sdk_sysprop_guard_config`, its body already encoded.
-    #[inline]
-    pub fn android_sdk_sysprop_guard_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn android_sdk_sysprop_guard_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<124>(&mut self.s, body);
         self
     }
-    /// Field 125, message.
-    #[inline]
-    pub fn etw_config(&mut self) -> crate::EtwConfigWriter<'_> {
-        rt::message::<125, _>(&mut self.s)
-    }
-    /// `etw_config`, its body already encoded.
-    #[inline]
-    pub fn etw_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn etw_config(&mut self) -> crate::EtwConfigWriter<'_> { rt::message::<125, _>(&mut self.s) }
+    #[inline] pub fn etw_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<125>(&mut self.s, body);
         self
     }
-    /// Field 126, message.
-    #[inline]
-    pub fn protolog_config(&mut self) -> crate::ProtoLogConfigWriter<'_> {
+    #[inline] pub fn protolog_config(&mut self) -> crate::ProtoLogConfigWriter<'_> {
         rt::message::<126, _>(&mut self.s)
     }
-    /// `protolog_config`, its body already encoded.
-    #[inline]
-    pub fn protolog_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn protolog_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<126>(&mut self.s, body);
         self
     }
-    /// Field 127, message.
-    #[inline]
-    pub fn v8_config(&mut self) -> crate::V8ConfigWriter<'_> {
-        rt::message::<127, _>(&mut self.s)
-    }
-    /// `v8_config`, its body already encoded.
-    #[inline]
-    pub fn v8_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn v8_config(&mut self) -> crate::V8ConfigWriter<'_> { rt::message::<127, _>(&mut self.s) }
+    #[inline] pub fn v8_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<127>(&mut self.s, body);
         self
     }
-    /// Field 128, message.
-    #[inline]
-    pub fn android_input_event_config(
+    #[inline] pub fn android_input_event_config(
         &mut self,
     ) -> crate::AndroidInputEventConfigWriter<'_> {
         rt::message::<128, _>(&mut self.s)
     }
-    /// `android_input_event_config`, its body already encoded.
-    #[inline]
-    pub fn android_input_event_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn android_input_event_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<128>(&mut self.s, body);
         self
     }
-    /// Field 129, message.
-    #[inline]
-    pub fn pixel_modem_config(&mut self) -> crate::PixelModemConfigWriter<'_> {
+    #[inline] pub fn pixel_modem_config(&mut self) -> crate::PixelModemConfigWriter<'_> {
         rt::message::<129, _>(&mut self.s)
     }
-    /// `pixel_modem_config`, its body already encoded.
-    #[inline]
-    pub fn pixel_modem_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn pixel_modem_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<129>(&mut self.s, body);
         self
     }
-    /// Field 130, message.
-    #[inline]
-    pub fn windowmanager_config(&mut self) -> crate::WindowManagerConfigWriter<'_> {
+    #[inline] pub fn windowmanager_config(&mut self) -> crate::WindowManagerConfigWriter<'_> {
         rt::message::<130, _>(&mut self.s)
     }
-    /// `windowmanager_config`, its body already encoded.
-    #[inline]
-    pub fn windowmanager_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn windowmanager_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<130>(&mut self.s, body);
         self
     }
-    /// Field 131, message.
-    #[inline]
-    pub fn chromium_system_metrics(
+    #[inline] pub fn chromium_system_metrics(
         &mut self,
     ) -> crate::ChromiumSystemMetricsConfigWriter<'_> {
         rt::message::<131, _>(&mut self.s)
     }
-    /// `chromium_system_metrics`, its body already encoded.
-    #[inline]
-    pub fn chromium_system_metrics_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chromium_system_metrics_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<131>(&mut self.s, body);
         self
     }
-    /// Field 132, message.
-    #[inline]
-    pub fn kernel_wakelocks_config(&mut self) -> crate::KernelWakelocksConfigWriter<'_> {
+    #[inline] pub fn kernel_wakelocks_config(&mut self) -> crate::KernelWakelocksConfigWriter<'_> {
         rt::message::<132, _>(&mut self.s)
     }
-    /// `kernel_wakelocks_config`, its body already encoded.
-    #[inline]
-    pub fn kernel_wakelocks_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn kernel_wakelocks_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<132>(&mut self.s, body);
         self
     }
-    /// Field 133, message.
-    #[inline]
-    pub fn gpu_renderstages_config(&mut self) -> crate::GpuRenderStagesConfigWriter<'_> {
+    #[inline] pub fn gpu_renderstages_config(&mut self) -> crate::GpuRenderStagesConfigWriter<'_> {
         rt::message::<133, _>(&mut self.s)
     }
-    /// `gpu_renderstages_config`, its body already encoded.
-    #[inline]
-    pub fn gpu_renderstages_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn gpu_renderstages_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<133>(&mut self.s, body);
         self
     }
-    /// Field 134, message.
-    #[inline]
-    pub fn chromium_histogram_samples(
+    #[inline] pub fn chromium_histogram_samples(
         &mut self,
     ) -> crate::ChromiumHistogramSamplesConfigWriter<'_> {
         rt::message::<134, _>(&mut self.s)
     }
-    /// `chromium_histogram_samples`, its body already encoded.
-    #[inline]
-    pub fn chromium_histogram_samples_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chromium_histogram_samples_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<134>(&mut self.s, body);
         self
     }
-    /// Field 135, message.
-    #[inline]
-    pub fn app_wakelocks_config(&mut self) -> crate::AppWakelocksConfigWriter<'_> {
+    #[inline] pub fn app_wakelocks_config(&mut self) -> crate::AppWakelocksConfigWriter<'_> {
         rt::message::<135, _>(&mut self.s)
     }
-    /// `app_wakelocks_config`, its body already encoded.
-    #[inline]
-    pub fn app_wakelocks_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn app_wakelocks_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<135>(&mut self.s, body);
         self
     }
-    /// Field 136, message.
-    #[inline]
-    pub fn frozen_ftrace_config(&mut self) -> crate::FrozenFtraceConfigWriter<'_> {
+    #[inline] pub fn frozen_ftrace_config(&mut self) -> crate::FrozenFtraceConfigWriter<'_> {
         rt::message::<136, _>(&mut self.s)
     }
-    /// `frozen_ftrace_config`, its body already encoded.
-    #[inline]
-    pub fn frozen_ftrace_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn frozen_ftrace_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<136>(&mut self.s, body);
         self
     }
-    /// Field 137, message.
-    #[inline]
-    pub fn cpu_per_uid_config(&mut self) -> crate::CpuPerUidConfigWriter<'_> {
+    #[inline] pub fn cpu_per_uid_config(&mut self) -> crate::CpuPerUidConfigWriter<'_> {
         rt::message::<137, _>(&mut self.s)
     }
-    /// `cpu_per_uid_config`, its body already encoded.
-    #[inline]
-    pub fn cpu_per_uid_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn cpu_per_uid_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<137>(&mut self.s, body);
         self
     }
-    /// Field 138, message.
-    #[inline]
-    pub fn user_list_config(&mut self) -> crate::AndroidUserListConfigWriter<'_> {
+    #[inline] pub fn user_list_config(&mut self) -> crate::AndroidUserListConfigWriter<'_> {
         rt::message::<138, _>(&mut self.s)
     }
-    /// `user_list_config`, its body already encoded.
-    #[inline]
-    pub fn user_list_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn user_list_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<138>(&mut self.s, body);
         self
     }
-    /// Field 139, message.
-    #[inline]
-    pub fn inputmethod_config(&mut self) -> crate::InputMethodConfigWriter<'_> {
+    #[inline] pub fn inputmethod_config(&mut self) -> crate::InputMethodConfigWriter<'_> {
         rt::message::<139, _>(&mut self.s)
     }
-    /// `inputmethod_config`, its body already encoded.
-    #[inline]
-    pub fn inputmethod_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn inputmethod_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<139>(&mut self.s, body);
         self
     }
-    /// Field 140, message.
-    #[inline]
-    pub fn android_aflags_config(&mut self) -> crate::AndroidAflagsConfigWriter<'_> {
+    #[inline] pub fn android_aflags_config(&mut self) -> crate::AndroidAflagsConfigWriter<'_> {
         rt::message::<140, _>(&mut self.s)
     }
-    /// `android_aflags_config`, its body already encoded.
-    #[inline]
-    pub fn android_aflags_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn android_aflags_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<140>(&mut self.s, body);
         self
     }
-    /// Field 141, message.
-    #[inline]
-    pub fn journald_config(&mut self) -> crate::SystemdJournaldConfigWriter<'_> {
+    #[inline] pub fn journald_config(&mut self) -> crate::SystemdJournaldConfigWriter<'_> {
         rt::message::<141, _>(&mut self.s)
     }
-    /// `journald_config`, its body already encoded.
-    #[inline]
-    pub fn journald_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn journald_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<141>(&mut self.s, body);
         self
     }
-    /// Field 142, message.
-    #[inline]
-    pub fn display_video_config(&mut self) -> crate::DisplayVideoConfigWriter<'_> {
+    #[inline] pub fn display_video_config(&mut self) -> crate::DisplayVideoConfigWriter<'_> {
         rt::message::<142, _>(&mut self.s)
     }
-    /// `display_video_config`, its body already encoded.
-    #[inline]
-    pub fn display_video_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn display_video_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<142>(&mut self.s, body);
         self
     }
-    /// Field 143, message.
-    #[inline]
-    pub fn chromium_stack_sampling_profiler(
+    #[inline] pub fn chromium_stack_sampling_profiler(
         &mut self,
     ) -> crate::ChromiumStackSamplingProfilerConfigWriter<'_> {
         rt::message::<143, _>(&mut self.s)
     }
-    /// `chromium_stack_sampling_profiler`, its body already encoded.
-    #[inline]
-    pub fn chromium_stack_sampling_profiler_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chromium_stack_sampling_profiler_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<143>(&mut self.s, body);
         self
     }
-    /// Field 144, message.
-    #[inline]
-    pub fn chromium_sampling_heap_profiler(
+    #[inline] pub fn chromium_sampling_heap_profiler(
         &mut self,
     ) -> crate::ChromiumSamplingHeapProfilerConfigWriter<'_> {
         rt::message::<144, _>(&mut self.s)
     }
-    /// `chromium_sampling_heap_profiler`, its body already encoded.
-    #[inline]
-    pub fn chromium_sampling_heap_profiler_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chromium_sampling_heap_profiler_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<144>(&mut self.s, body);
         self
     }
-    /// Field 150, message.
-    #[inline]
-    pub fn qnx_config(&mut self) -> crate::QnxConfigWriter<'_> {
-        rt::message::<150, _>(&mut self.s)
-    }
-    /// `qnx_config`, its body already encoded.
-    #[inline]
-    pub fn qnx_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn qnx_config(&mut self) -> crate::QnxConfigWriter<'_> { rt::message::<150, _>(&mut self.s) }
+    #[inline] pub fn qnx_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<150>(&mut self.s, body);
         self
     }
-    /// Field 1000, string.
-    #[inline]
-    pub fn legacy_config(&mut self, value: &str) -> &mut Self {
-        rt::string::<1000>(&mut self.s, value);
-        self
-    }
-    /// Field 1001, message.
-    #[inline]
-    pub fn for_testing(&mut self) -> crate::TestConfigWriter<'_> {
-        rt::message::<1001, _>(&mut self.s)
-    }
-    /// `for_testing`, its body already encoded.
-    #[inline]
-    pub fn for_testing_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn legacy_config(&mut self, value: &str) -> &mut Self { rt::string::<1000>(&mut self.s, value); self }
+    #[inline] pub fn for_testing(&mut self) -> crate::TestConfigWriter<'_> { rt::message::<1001, _>(&mut self.s) }
+    #[inline] pub fn for_testing_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1001>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.DataSourceConfig` where it lies, field by field.
+pub type DataSourceConfigReader<'a> = rt::TypedReader<'a, DataSourceConfigField<'a>>;
 /// A field of a `perfetto.protos.DataSourceConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum DataSourceConfigField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, uint32.
     TargetBuffer(u32),
-    /// Field 3, uint32.
     TraceDurationMs(u32),
-    /// Field 4, uint64.
     TracingSessionId(u64),
-    /// Field 6, bool.
     EnableExtraGuardrails(bool),
-    /// Field 7, uint32.
     StopTimeoutMs(u32),
-    /// Field 8, enumeration.
     SessionInitiator(DataSourceConfigSessionInitiator),
-    /// Field 9, enumeration.
     BufferExhaustedPolicy(DataSourceConfigBufferExhaustedPolicy),
-    /// Field 10, message.
     PriorityBoost(crate::PriorityBoostConfigReader<'a>),
-    /// Field 11, string.
     TargetBufferName(&'a str),
-    /// Field 12, message.
     ProtovmConfig(crate::ProtoVmConfigReader<'a>),
-    /// Field 100, message.
     FtraceConfig(crate::FtraceConfigReader<'a>),
-    /// Field 101, message.
     ChromeConfig(crate::ChromeConfigReader<'a>),
-    /// Field 102, message.
     InodeFileConfig(crate::InodeFileConfigReader<'a>),
-    /// Field 103, message.
     ProcessStatsConfig(crate::ProcessStatsConfigReader<'a>),
-    /// Field 104, message.
     SysStatsConfig(crate::SysStatsConfigReader<'a>),
-    /// Field 105, message.
     HeapprofdConfig(crate::HeapprofdConfigReader<'a>),
-    /// Field 106, message.
     AndroidPowerConfig(crate::AndroidPowerConfigReader<'a>),
-    /// Field 107, message.
     AndroidLogConfig(crate::AndroidLogConfigReader<'a>),
-    /// Field 108, message.
     GpuCounterConfig(crate::GpuCounterConfigReader<'a>),
-    /// Field 109, message.
     PackagesListConfig(crate::PackagesListConfigReader<'a>),
-    /// Field 110, message.
     JavaHprofConfig(crate::JavaHprofConfigReader<'a>),
-    /// Field 111, message.
     PerfEventConfig(crate::PerfEventConfigReader<'a>),
-    /// Field 112, message.
     VulkanMemoryConfig(crate::VulkanMemoryConfigReader<'a>),
-    /// Field 113, message.
     TrackEventConfig(crate::TrackEventConfigReader<'a>),
-    /// Field 114, message.
     AndroidPolledStateConfig(crate::AndroidPolledStateConfigReader<'a>),
-    /// Field 115, message.
     InterceptorConfig(crate::InterceptorConfigReader<'a>),
-    /// Field 116, message.
     AndroidGameInterventionListConfig(
         crate::AndroidGameInterventionListConfigReader<'a>,
     ),
-    /// Field 117, message.
     StatsdTracingConfig(crate::StatsdTracingConfigReader<'a>),
-    /// Field 118, message.
     AndroidSystemPropertyConfig(crate::AndroidSystemPropertyConfigReader<'a>),
-    /// Field 119, message.
     SystemInfoConfig(crate::SystemInfoConfigReader<'a>),
-    /// Field 120, message.
     NetworkPacketTraceConfig(crate::NetworkPacketTraceConfigReader<'a>),
-    /// Field 121, message.
     SurfaceflingerLayersConfig(crate::SurfaceFlingerLayersConfigReader<'a>),
-    /// Field 122, bool.
     PreferSuspendClockForDuration(bool),
-    /// Field 123, message.
     SurfaceflingerTransactionsConfig(crate::SurfaceFlingerTransactionsConfigReader<'a>),
-    /// Field 124, message.
     AndroidSdkSyspropGuardConfig(crate::AndroidSdkSyspropGuardConfigReader<'a>),
-    /// Field 125, message.
     EtwConfig(crate::EtwConfigReader<'a>),
-    /// Field 126, message.
     ProtologConfig(crate::ProtoLogConfigReader<'a>),
-    /// Field 127, message.
     V8Config(crate::V8ConfigReader<'a>),
-    /// Field 128, message.
     AndroidInputEventConfig(crate::AndroidInputEventConfigReader<'a>),
-    /// Field 129, message.
     PixelModemConfig(crate::PixelModemConfigReader<'a>),
-    /// Field 130, message.
     WindowmanagerConfig(crate::WindowManagerConfigReader<'a>),
-    /// Field 131, message.
     ChromiumSystemMetrics(crate::ChromiumSystemMetricsConfigReader<'a>),
-    /// Field 132, message.
     KernelWakelocksConfig(crate::KernelWakelocksConfigReader<'a>),
-    /// Field 133, message.
     GpuRenderstagesConfig(crate::GpuRenderStagesConfigReader<'a>),
-    /// Field 134, message.
     ChromiumHistogramSamples(crate::ChromiumHistogramSamplesConfigReader<'a>),
-    /// Field 135, message.
     AppWakelocksConfig(crate::AppWakelocksConfigReader<'a>),
-    /// Field 136, message.
     FrozenFtraceConfig(crate::FrozenFtraceConfigReader<'a>),
-    /// Field 137, message.
     CpuPerUidConfig(crate::CpuPerUidConfigReader<'a>),
-    /// Field 138, message.
     UserListConfig(crate::AndroidUserListConfigReader<'a>),
-    /// Field 139, message.
     InputmethodConfig(crate::InputMethodConfigReader<'a>),
-    /// Field 140, message.
     AndroidAflagsConfig(crate::AndroidAflagsConfigReader<'a>),
-    /// Field 141, message.
     JournaldConfig(crate::SystemdJournaldConfigReader<'a>),
-    /// Field 142, message.
     DisplayVideoConfig(crate::DisplayVideoConfigReader<'a>),
-    /// Field 143, message.
     ChromiumStackSamplingProfiler(crate::ChromiumStackSamplingProfilerConfigReader<'a>),
-    /// Field 144, message.
     ChromiumSamplingHeapProfiler(crate::ChromiumSamplingHeapProfilerConfigReader<'a>),
-    /// Field 150, message.
     QnxConfig(crate::QnxConfigReader<'a>),
-    /// Field 1000, string.
     LegacyConfig(&'a str),
-    /// Field 1001, message.
     ForTesting(crate::TestConfigReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.DataSourceConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct DataSourceConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> DataSourceConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<DataSourceConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => DataSourceConfigField::Name(f.string()?),
-                    16 => DataSourceConfigField::TargetBuffer(f.uint32()?),
-                    24 => DataSourceConfigField::TraceDurationMs(f.uint32()?),
-                    32 => DataSourceConfigField::TracingSessionId(f.uint64()?),
-                    48 => DataSourceConfigField::EnableExtraGuardrails(f.bool()?),
-                    56 => DataSourceConfigField::StopTimeoutMs(f.uint32()?),
-                    64 => {
-                        DataSourceConfigField::SessionInitiator(
-                            DataSourceConfigSessionInitiator(f.enumeration()?),
-                        )
-                    }
-                    72 => {
-                        DataSourceConfigField::BufferExhaustedPolicy(
-                            DataSourceConfigBufferExhaustedPolicy(f.enumeration()?),
-                        )
-                    }
-                    82 => {
-                        DataSourceConfigField::PriorityBoost(
-                            crate::PriorityBoostConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    90 => DataSourceConfigField::TargetBufferName(f.string()?),
-                    98 => {
-                        DataSourceConfigField::ProtovmConfig(
-                            crate::ProtoVmConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    802 => {
-                        DataSourceConfigField::FtraceConfig(
-                            crate::FtraceConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    810 => {
-                        DataSourceConfigField::ChromeConfig(
-                            crate::ChromeConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    818 => {
-                        DataSourceConfigField::InodeFileConfig(
-                            crate::InodeFileConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    826 => {
-                        DataSourceConfigField::ProcessStatsConfig(
-                            crate::ProcessStatsConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    834 => {
-                        DataSourceConfigField::SysStatsConfig(
-                            crate::SysStatsConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    842 => {
-                        DataSourceConfigField::HeapprofdConfig(
-                            crate::HeapprofdConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    850 => {
-                        DataSourceConfigField::AndroidPowerConfig(
-                            crate::AndroidPowerConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    858 => {
-                        DataSourceConfigField::AndroidLogConfig(
-                            crate::AndroidLogConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    866 => {
-                        DataSourceConfigField::GpuCounterConfig(
-                            crate::GpuCounterConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    874 => {
-                        DataSourceConfigField::PackagesListConfig(
-                            crate::PackagesListConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    882 => {
-                        DataSourceConfigField::JavaHprofConfig(
-                            crate::JavaHprofConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    890 => {
-                        DataSourceConfigField::PerfEventConfig(
-                            crate::PerfEventConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    898 => {
-                        DataSourceConfigField::VulkanMemoryConfig(
-                            crate::VulkanMemoryConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    906 => {
-                        DataSourceConfigField::TrackEventConfig(
-                            crate::TrackEventConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    914 => {
-                        DataSourceConfigField::AndroidPolledStateConfig(
-                            crate::AndroidPolledStateConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    922 => {
-                        DataSourceConfigField::InterceptorConfig(
-                            crate::InterceptorConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    930 => {
-                        DataSourceConfigField::AndroidGameInterventionListConfig(
-                            crate::AndroidGameInterventionListConfigReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    938 => {
-                        DataSourceConfigField::StatsdTracingConfig(
-                            crate::StatsdTracingConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    946 => {
-                        DataSourceConfigField::AndroidSystemPropertyConfig(
-                            crate::AndroidSystemPropertyConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    954 => {
-                        DataSourceConfigField::SystemInfoConfig(
-                            crate::SystemInfoConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    962 => {
-                        DataSourceConfigField::NetworkPacketTraceConfig(
-                            crate::NetworkPacketTraceConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    970 => {
-                        DataSourceConfigField::SurfaceflingerLayersConfig(
-                            crate::SurfaceFlingerLayersConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    976 => {
-                        DataSourceConfigField::PreferSuspendClockForDuration(f.bool()?)
-                    }
-                    986 => {
-                        DataSourceConfigField::SurfaceflingerTransactionsConfig(
-                            crate::SurfaceFlingerTransactionsConfigReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    994 => {
-                        DataSourceConfigField::AndroidSdkSyspropGuardConfig(
-                            crate::AndroidSdkSyspropGuardConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1002 => {
-                        DataSourceConfigField::EtwConfig(
-                            crate::EtwConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1010 => {
-                        DataSourceConfigField::ProtologConfig(
-                            crate::ProtoLogConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1018 => {
-                        DataSourceConfigField::V8Config(
-                            crate::V8ConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1026 => {
-                        DataSourceConfigField::AndroidInputEventConfig(
-                            crate::AndroidInputEventConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1034 => {
-                        DataSourceConfigField::PixelModemConfig(
-                            crate::PixelModemConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1042 => {
-                        DataSourceConfigField::WindowmanagerConfig(
-                            crate::WindowManagerConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1050 => {
-                        DataSourceConfigField::ChromiumSystemMetrics(
-                            crate::ChromiumSystemMetricsConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1058 => {
-                        DataSourceConfigField::KernelWakelocksConfig(
-                            crate::KernelWakelocksConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1066 => {
-                        DataSourceConfigField::GpuRenderstagesConfig(
-                            crate::GpuRenderStagesConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1074 => {
-                        DataSourceConfigField::ChromiumHistogramSamples(
-                            crate::ChromiumHistogramSamplesConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1082 => {
-                        DataSourceConfigField::AppWakelocksConfig(
-                            crate::AppWakelocksConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1090 => {
-                        DataSourceConfigField::FrozenFtraceConfig(
-                            crate::FrozenFtraceConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1098 => {
-                        DataSourceConfigField::CpuPerUidConfig(
-                            crate::CpuPerUidConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1106 => {
-                        DataSourceConfigField::UserListConfig(
-                            crate::AndroidUserListConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1114 => {
-                        DataSourceConfigField::InputmethodConfig(
-                            crate::InputMethodConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1122 => {
-                        DataSourceConfigField::AndroidAflagsConfig(
-                            crate::AndroidAflagsConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1130 => {
-                        DataSourceConfigField::JournaldConfig(
-                            crate::SystemdJournaldConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1138 => {
-                        DataSourceConfigField::DisplayVideoConfig(
-                            crate::DisplayVideoConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    1146 => {
-                        DataSourceConfigField::ChromiumStackSamplingProfiler(
-                            crate::ChromiumStackSamplingProfilerConfigReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    1154 => {
-                        DataSourceConfigField::ChromiumSamplingHeapProfiler(
-                            crate::ChromiumSamplingHeapProfilerConfigReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    1202 => {
-                        DataSourceConfigField::QnxConfig(
-                            crate::QnxConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    8002 => DataSourceConfigField::LegacyConfig(f.string()?),
-                    8010 => {
-                        DataSourceConfigField::ForTesting(
-                            crate::TestConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => DataSourceConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for DataSourceConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            16 => Self::TargetBuffer(f.uint32()?),
+            24 => Self::TraceDurationMs(f.uint32()?),
+            32 => Self::TracingSessionId(f.uint64()?),
+            48 => Self::EnableExtraGuardrails(f.bool()?),
+            56 => Self::StopTimeoutMs(f.uint32()?),
+            64 => {
+                Self::SessionInitiator(
+                    DataSourceConfigSessionInitiator(f.enumeration()?),
+                )
+            }
+            72 => {
+                Self::BufferExhaustedPolicy(
+                    DataSourceConfigBufferExhaustedPolicy(f.enumeration()?),
+                )
+            }
+            82 => Self::PriorityBoost(crate::PriorityBoostConfigReader::new(f.bytes()?)),
+            90 => Self::TargetBufferName(f.string()?),
+            98 => Self::ProtovmConfig(crate::ProtoVmConfigReader::new(f.bytes()?)),
+            802 => Self::FtraceConfig(crate::FtraceConfigReader::new(f.bytes()?)),
+            810 => Self::ChromeConfig(crate::ChromeConfigReader::new(f.bytes()?)),
+            818 => Self::InodeFileConfig(crate::InodeFileConfigReader::new(f.bytes()?)),
+            826 => {
+                Self::ProcessStatsConfig(
+                    crate::ProcessStatsConfigReader::new(f.bytes()?),
+                )
+            }
+            834 => Self::SysStatsConfig(crate::SysStatsConfigReader::new(f.bytes()?)),
+            842 => Self::HeapprofdConfig(crate::HeapprofdConfigReader::new(f.bytes()?)),
+            850 => {
+                Self::AndroidPowerConfig(
+                    crate::AndroidPowerConfigReader::new(f.bytes()?),
+                )
+            }
+            858 => Self::AndroidLogConfig(crate::AndroidLogConfigReader::new(f.bytes()?)),
+            866 => Self::GpuCounterConfig(crate::GpuCounterConfigReader::new(f.bytes()?)),
+            874 => {
+                Self::PackagesListConfig(
+                    crate::PackagesListConfigReader::new(f.bytes()?),
+                )
+            }
+            882 => Self::JavaHprofConfig(crate::JavaHprofConfigReader::new(f.bytes()?)),
+            890 => Self::PerfEventConfig(crate::PerfEventConfigReader::new(f.bytes()?)),
+            898 => {
+                Self::VulkanMemoryConfig(
+                    crate::VulkanMemoryConfigReader::new(f.bytes()?),
+                )
+            }
+            906 => Self::TrackEventConfig(crate::TrackEventConfigReader::new(f.bytes()?)),
+            914 => {
+                Self::AndroidPolledStateConfig(
+                    crate::AndroidPolledStateConfigReader::new(f.bytes()?),
+                )
+            }
+            922 => {
+                Self::InterceptorConfig(crate::InterceptorConfigReader::new(f.bytes()?))
+            }
+            930 => {
+                Self::AndroidGameInterventionListConfig(
+                    crate::AndroidGameInterventionListConfigReader::new(f.bytes()?),
+                )
+            }
+            938 => {
+                Self::StatsdTracingConfig(
+                    crate::StatsdTracingConfigReader::new(f.bytes()?),
+                )
+            }
+            946 => {
+                Self::AndroidSystemPropertyConfig(
+                    crate::AndroidSystemPropertyConfigReader::new(f.bytes()?),
+                )
+            }
+            954 => Self::SystemInfoConfig(crate::SystemInfoConfigReader::new(f.bytes()?)),
+            962 => {
+                Self::NetworkPacketTraceConfig(
+                    crate::NetworkPacketTraceConfigReader::new(f.bytes()?),
+                )
+            }
+            970 => {
+                Self::SurfaceflingerLayersConfig(
+                    crate::SurfaceFlingerLayersConfigReader::new(f.bytes()?),
+                )
+            }
+            976 => Self::PreferSuspendClockForDuration(f.bool()?),
+            986 => {
+                Self::SurfaceflingerTransactionsConfig(
+                    crate::SurfaceFlingerTransactionsConfigReader::new(f.bytes()?),
+                )
+            }
+            994 => {
+                Self::AndroidSdkSyspropGuardConfig(
+                    crate::AndroidSdkSyspropGuardConfigReader::new(f.bytes()?),
+                )
+            }
+            1002 => Self::EtwConfig(crate::EtwConfigReader::new(f.bytes()?)),
+            1010 => Self::ProtologConfig(crate::ProtoLogConfigReader::new(f.bytes()?)),
+            1018 => Self::V8Config(crate::V8ConfigReader::new(f.bytes()?)),
+            1026 => {
+                Self::AndroidInputEventConfig(
+                    crate::AndroidInputEventConfigReader::new(f.bytes()?),
+                )
+            }
+            1034 => {
+                Self::PixelModemConfig(crate::PixelModemConfigReader::new(f.bytes()?))
+            }
+            1042 => {
+                Self::WindowmanagerConfig(
+                    crate::WindowManagerConfigReader::new(f.bytes()?),
+                )
+            }
+            1050 => {
+                Self::ChromiumSystemMetrics(
+                    crate::ChromiumSystemMetricsConfigReader::new(f.bytes()?),
+                )
+            }
+            1058 => {
+                Self::KernelWakelocksConfig(
+                    crate::KernelWakelocksConfigReader::new(f.bytes()?),
+                )
+            }
+            1066 => {
+                Self::GpuRenderstagesConfig(
+                    crate::GpuRenderStagesConfigReader::new(f.bytes()?),
+                )
+            }
+            1074 => {
+                Self::ChromiumHistogramSamples(
+                    crate::ChromiumHistogramSamplesConfigReader::new(f.bytes()?),
+                )
+            }
+            1082 => {
+                Self::AppWakelocksConfig(
+                    crate::AppWakelocksConfigReader::new(f.bytes()?),
+                )
+            }
+            1090 => {
+                Self::FrozenFtraceConfig(
+                    crate::FrozenFtraceConfigReader::new(f.bytes()?),
+                )
+            }
+            1098 => Self::CpuPerUidConfig(crate::CpuPerUidConfigReader::new(f.bytes()?)),
+            1106 => {
+                Self::UserListConfig(crate::AndroidUserListConfigReader::new(f.bytes()?))
+            }
+            1114 => {
+                Self::InputmethodConfig(crate::InputMethodConfigReader::new(f.bytes()?))
+            }
+            1122 => {
+                Self::AndroidAflagsConfig(
+                    crate::AndroidAflagsConfigReader::new(f.bytes()?),
+                )
+            }
+            1130 => {
+                Self::JournaldConfig(crate::SystemdJournaldConfigReader::new(f.bytes()?))
+            }
+            1138 => {
+                Self::DisplayVideoConfig(
+                    crate::DisplayVideoConfigReader::new(f.bytes()?),
+                )
+            }
+            1146 => {
+                Self::ChromiumStackSamplingProfiler(
+                    crate::ChromiumStackSamplingProfilerConfigReader::new(f.bytes()?),
+                )
+            }
+            1154 => {
+                Self::ChromiumSamplingHeapProfiler(
+                    crate::ChromiumSamplingHeapProfilerConfigReader::new(f.bytes()?),
+                )
+            }
+            1202 => Self::QnxConfig(crate::QnxConfigReader::new(f.bytes()?)),
+            8002 => Self::LegacyConfig(f.string()?),
+            8010 => Self::ForTesting(crate::TestConfigReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for DataSourceConfigReader<'a> {
-    type Item = Result<DataSourceConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl DataSourceConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.DataSourceConfig",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::optional("target_buffer", 2, d::Kind::Uint32),
-                d::optional("trace_duration_ms", 3, d::Kind::Uint32),
-                d::optional("tracing_session_id", 4, d::Kind::Uint64),
-                d::optional("enable_extra_guardrails", 6, d::Kind::Bool),
-                d::optional("stop_timeout_ms", 7, d::Kind::Uint32),
-                d::optional(
-                    "session_initiator",
-                    8,
-                    d::enum_kind::<DataSourceConfigSessionInitiator>(),
-                ),
-                d::optional(
-                    "buffer_exhausted_policy",
-                    9,
-                    d::enum_kind::<DataSourceConfigBufferExhaustedPolicy>(),
-                ),
-                d::optional(
-                    "priority_boost",
-                    10,
-                    d::Kind::Message(|| crate::PriorityBoostConfig::DESCRIPTOR),
-                ),
-                d::optional("target_buffer_name", 11, d::Kind::String),
-                d::optional(
-                    "protovm_config",
-                    12,
-                    d::Kind::Message(|| crate::ProtoVmConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "ftrace_config",
-                    100,
-                    d::Kind::Message(|| crate::FtraceConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "chrome_config",
-                    101,
-                    d::Kind::Message(|| crate::ChromeConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "inode_file_config",
-                    102,
-                    d::Kind::Message(|| crate::InodeFileConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "process_stats_config",
-                    103,
-                    d::Kind::Message(|| crate::ProcessStatsConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "sys_stats_config",
-                    104,
-                    d::Kind::Message(|| crate::SysStatsConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "heapprofd_config",
-                    105,
-                    d::Kind::Message(|| crate::HeapprofdConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "android_power_config",
-                    106,
-                    d::Kind::Message(|| crate::AndroidPowerConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "android_log_config",
-                    107,
-                    d::Kind::Message(|| crate::AndroidLogConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "gpu_counter_config",
-                    108,
-                    d::Kind::Message(|| crate::GpuCounterConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "packages_list_config",
-                    109,
-                    d::Kind::Message(|| crate::PackagesListConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "java_hprof_config",
-                    110,
-                    d::Kind::Message(|| crate::JavaHprofConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "perf_event_config",
-                    111,
-                    d::Kind::Message(|| crate::PerfEventConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "vulkan_memory_config",
-                    112,
-                    d::Kind::Message(|| crate::VulkanMemoryConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "track_event_config",
-                    113,
-                    d::Kind::Message(|| crate::TrackEventConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "android_polled_state_config",
-                    114,
-                    d::Kind::Message(|| crate::AndroidPolledStateConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "interceptor_config",
-                    115,
-                    d::Kind::Message(|| crate::InterceptorConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "android_game_intervention_list_config",
-                    116,
-                    d::Kind::Message(|| {
-                        crate::AndroidGameInterventionListConfig::DESCRIPTOR
-                    }),
-                ),
-                d::optional(
-                    "statsd_tracing_config",
-                    117,
-                    d::Kind::Message(|| crate::StatsdTracingConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "android_system_property_config",
-                    118,
-                    d::Kind::Message(|| crate::AndroidSystemPropertyConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "system_info_config",
-                    119,
-                    d::Kind::Message(|| crate::SystemInfoConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "network_packet_trace_config",
-                    120,
-                    d::Kind::Message(|| crate::NetworkPacketTraceConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "surfaceflinger_layers_config",
-                    121,
-                    d::Kind::Message(|| crate::SurfaceFlingerLayersConfig::DESCRIPTOR),
-                ),
-                d::optional("prefer_suspend_clock_for_duration", 122, d::Kind::Bool),
-                d::optional(
-                    "surfaceflinger_transactions_config",
-                    123,
-                    d::Kind::Message(|| {
-                        crate::SurfaceFlingerTransactionsConfig::DESCRIPTOR
-                    }),
-                ),
-                d::optional(
-                    "android_sdk_sysprop_guard_config",
-                    124,
-                    d::Kind::Message(|| crate::AndroidSdkSyspropGuardConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "etw_config",
-                    125,
-                    d::Kind::Message(|| crate::EtwConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "protolog_config",
-                    126,
-                    d::Kind::Message(|| crate::ProtoLogConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "v8_config",
-                    127,
-                    d::Kind::Message(|| crate::V8Config::DESCRIPTOR),
-                ),
-                d::optional(
-                    "android_input_event_config",
-                    128,
-                    d::Kind::Message(|| crate::AndroidInputEventConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "pixel_modem_config",
-                    129,
-                    d::Kind::Message(|| crate::PixelModemConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "windowmanager_config",
-                    130,
-                    d::Kind::Message(|| crate::WindowManagerConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "chromium_system_metrics",
-                    131,
-                    d::Kind::Message(|| crate::ChromiumSystemMetricsConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "kernel_wakelocks_config",
-                    132,
-                    d::Kind::Message(|| crate::KernelWakelocksConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "gpu_renderstages_config",
-                    133,
-                    d::Kind::Message(|| crate::GpuRenderStagesConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "chromium_histogram_samples",
-                    134,
-                    d::Kind::Message(|| {
-                        crate::ChromiumHistogramSamplesConfig::DESCRIPTOR
-                    }),
-                ),
-                d::optional(
-                    "app_wakelocks_config",
-                    135,
-                    d::Kind::Message(|| crate::AppWakelocksConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "frozen_ftrace_config",
-                    136,
-                    d::Kind::Message(|| crate::FrozenFtraceConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "cpu_per_uid_config",
-                    137,
-                    d::Kind::Message(|| crate::CpuPerUidConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "user_list_config",
-                    138,
-                    d::Kind::Message(|| crate::AndroidUserListConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "inputmethod_config",
-                    139,
-                    d::Kind::Message(|| crate::InputMethodConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "android_aflags_config",
-                    140,
-                    d::Kind::Message(|| crate::AndroidAflagsConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "journald_config",
-                    141,
-                    d::Kind::Message(|| crate::SystemdJournaldConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "display_video_config",
-                    142,
-                    d::Kind::Message(|| crate::DisplayVideoConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "chromium_stack_sampling_profiler",
-                    143,
-                    d::Kind::Message(|| {
-                        crate::ChromiumStackSamplingProfilerConfig::DESCRIPTOR
-                    }),
-                ),
-                d::optional(
-                    "chromium_sampling_heap_profiler",
-                    144,
-                    d::Kind::Message(|| {
-                        crate::ChromiumSamplingHeapProfilerConfig::DESCRIPTOR
-                    }),
-                ),
-                d::optional(
-                    "qnx_config",
-                    150,
-                    d::Kind::Message(|| crate::QnxConfig::DESCRIPTOR),
-                ),
-                d::optional("legacy_config", 1000, d::Kind::String),
-                d::optional(
-                    "for_testing",
-                    1001,
-                    d::Kind::Message(|| crate::TestConfig::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.DataSourceConfig",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("target_buffer", 2, d::Kind::Uint32),
+            d::optional("trace_duration_ms", 3, d::Kind::Uint32),
+            d::optional("tracing_session_id", 4, d::Kind::Uint64),
+            d::optional("enable_extra_guardrails", 6, d::Kind::Bool),
+            d::optional("stop_timeout_ms", 7, d::Kind::Uint32),
+            d::optional(
+                "session_initiator",
+                8,
+                d::enum_kind::<DataSourceConfigSessionInitiator>(),
+            ),
+            d::optional(
+                "buffer_exhausted_policy",
+                9,
+                d::enum_kind::<DataSourceConfigBufferExhaustedPolicy>(),
+            ),
+            d::optional("priority_boost", 10, d::of!(crate ::PriorityBoostConfig)),
+            d::optional("target_buffer_name", 11, d::Kind::String),
+            d::optional("protovm_config", 12, d::of!(crate ::ProtoVmConfig)),
+            d::optional("ftrace_config", 100, d::of!(crate ::FtraceConfig)),
+            d::optional("chrome_config", 101, d::of!(crate ::ChromeConfig)),
+            d::optional("inode_file_config", 102, d::of!(crate ::InodeFileConfig)),
+            d::optional("process_stats_config", 103, d::of!(crate ::ProcessStatsConfig)),
+            d::optional("sys_stats_config", 104, d::of!(crate ::SysStatsConfig)),
+            d::optional("heapprofd_config", 105, d::of!(crate ::HeapprofdConfig)),
+            d::optional("android_power_config", 106, d::of!(crate ::AndroidPowerConfig)),
+            d::optional("android_log_config", 107, d::of!(crate ::AndroidLogConfig)),
+            d::optional("gpu_counter_config", 108, d::of!(crate ::GpuCounterConfig)),
+            d::optional("packages_list_config", 109, d::of!(crate ::PackagesListConfig)),
+            d::optional("java_hprof_config", 110, d::of!(crate ::JavaHprofConfig)),
+            d::optional("perf_event_config", 111, d::of!(crate ::PerfEventConfig)),
+            d::optional("vulkan_memory_config", 112, d::of!(crate ::VulkanMemoryConfig)),
+            d::optional("track_event_config", 113, d::of!(crate ::TrackEventConfig)),
+            d::optional(
+                "android_polled_state_config",
+                114,
+                d::of!(crate ::AndroidPolledStateConfig),
+            ),
+            d::optional("interceptor_config", 115, d::of!(crate ::InterceptorConfig)),
+            d::optional(
+                "android_game_intervention_list_config",
+                116,
+                d::of!(crate ::AndroidGameInterventionListConfig),
+            ),
+            d::optional(
+                "statsd_tracing_config",
+                117,
+                d::of!(crate ::StatsdTracingConfig),
+            ),
+            d::optional(
+                "android_system_property_config",
+                118,
+                d::of!(crate ::AndroidSystemPropertyConfig),
+            ),
+            d::optional("system_info_config", 119, d::of!(crate ::SystemInfoConfig)),
+            d::optional(
+                "network_packet_trace_config",
+                120,
+                d::of!(crate ::NetworkPacketTraceConfig),
+            ),
+            d::optional(
+                "surfaceflinger_layers_config",
+                121,
+                d::of!(crate ::SurfaceFlingerLayersConfig),
+            ),
+            d::optional("prefer_suspend_clock_for_duration", 122, d::Kind::Bool),
+            d::optional(
+                "surfaceflinger_transactions_config",
+                123,
+                d::of!(crate ::SurfaceFlingerTransactionsConfig),
+            ),
+            d::optional(
+                "android_sdk_sysprop_guard_config",
+                124,
+                d::of!(crate ::AndroidSdkSyspropGuardConfig),
+            ),
+            d::optional("etw_config", 125, d::of!(crate ::EtwConfig)),
+            d::optional("protolog_config", 126, d::of!(crate ::ProtoLogConfig)),
+            d::optional("v8_config", 127, d::of!(crate ::V8Config)),
+            d::optional(
+                "android_input_event_config",
+                128,
+                d::of!(crate ::AndroidInputEventConfig),
+            ),
+            d::optional("pixel_modem_config", 129, d::of!(crate ::PixelModemConfig)),
+            d::optional(
+                "windowmanager_config",
+                130,
+                d::of!(crate ::WindowManagerConfig),
+            ),
+            d::optional(
+                "chromium_system_metrics",
+                131,
+                d::of!(crate ::ChromiumSystemMetricsConfig),
+            ),
+            d::optional(
+                "kernel_wakelocks_config",
+                132,
+                d::of!(crate ::KernelWakelocksConfig),
+            ),
+            d::optional(
+                "gpu_renderstages_config",
+                133,
+                d::of!(crate ::GpuRenderStagesConfig),
+            ),
+            d::optional(
+                "chromium_histogram_samples",
+                134,
+                d::of!(crate ::ChromiumHistogramSamplesConfig),
+            ),
+            d::optional("app_wakelocks_config", 135, d::of!(crate ::AppWakelocksConfig)),
+            d::optional("frozen_ftrace_config", 136, d::of!(crate ::FrozenFtraceConfig)),
+            d::optional("cpu_per_uid_config", 137, d::of!(crate ::CpuPerUidConfig)),
+            d::optional("user_list_config", 138, d::of!(crate ::AndroidUserListConfig)),
+            d::optional("inputmethod_config", 139, d::of!(crate ::InputMethodConfig)),
+            d::optional(
+                "android_aflags_config",
+                140,
+                d::of!(crate ::AndroidAflagsConfig),
+            ),
+            d::optional("journald_config", 141, d::of!(crate ::SystemdJournaldConfig)),
+            d::optional("display_video_config", 142, d::of!(crate ::DisplayVideoConfig)),
+            d::optional(
+                "chromium_stack_sampling_profiler",
+                143,
+                d::of!(crate ::ChromiumStackSamplingProfilerConfig),
+            ),
+            d::optional(
+                "chromium_sampling_heap_profiler",
+                144,
+                d::of!(crate ::ChromiumSamplingHeapProfilerConfig),
+            ),
+            d::optional("qnx_config", 150, d::of!(crate ::QnxConfig)),
+            d::optional("legacy_config", 1000, d::Kind::String),
+            d::optional("for_testing", 1001, d::of!(crate ::TestConfig)),
+        ],
+    );
 }

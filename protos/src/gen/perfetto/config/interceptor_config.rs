@@ -2,120 +2,65 @@
 
 //! `perfetto/config/interceptor_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.InterceptorConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InterceptorConfig {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 100, message.
-    #[pb(message, 100)]
-    pub console_config: Option<crate::ConsoleConfig>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(message, 100)] pub console_config: Option<crate::ConsoleConfig>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InterceptorConfig`], field by field; dropping it closes the message.
-pub struct InterceptorConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InterceptorConfig`]; dropping it closes the message.
+pub struct InterceptorConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InterceptorConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InterceptorConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InterceptorConfigWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 100, message.
-    #[inline]
-    pub fn console_config(&mut self) -> crate::ConsoleConfigWriter<'_> {
-        rt::message::<100, _>(&mut self.s)
-    }
-    /// `console_config`, its body already encoded.
-    #[inline]
-    pub fn console_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn console_config(&mut self) -> crate::ConsoleConfigWriter<'_> { rt::message::<100, _>(&mut self.s) }
+    #[inline] pub fn console_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<100>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InterceptorConfig` where it lies, field by field.
+pub type InterceptorConfigReader<'a> = rt::TypedReader<'a, InterceptorConfigField<'a>>;
 /// A field of a `perfetto.protos.InterceptorConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum InterceptorConfigField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 100, message.
     ConsoleConfig(crate::ConsoleConfigReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InterceptorConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InterceptorConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InterceptorConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<InterceptorConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => InterceptorConfigField::Name(f.string()?),
-                    802 => {
-                        InterceptorConfigField::ConsoleConfig(
-                            crate::ConsoleConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => InterceptorConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InterceptorConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            802 => Self::ConsoleConfig(crate::ConsoleConfigReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InterceptorConfigReader<'a> {
-    type Item = Result<InterceptorConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InterceptorConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InterceptorConfig",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::optional(
-                    "console_config",
-                    100,
-                    d::Kind::Message(|| crate::ConsoleConfig::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InterceptorConfig",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("console_config", 100, d::of!(crate ::ConsoleConfig)),
+        ],
+    );
 }

@@ -2,440 +2,215 @@
 
 //! `perfetto/config/test_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TestConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub message_count: Option<u32>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub max_messages_per_second: Option<u32>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub seed: Option<u32>,
-    /// Field 4, uint32.
-    #[pb(uint32, 4)]
-    pub message_size: Option<u32>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub send_batch_on_register: Option<bool>,
-    /// Field 6, message.
-    #[pb(message, 6)]
-    pub dummy_fields: Option<TestConfigDummyFields>,
+    #[pb(uint32, 1)] pub message_count: Option<u32>,
+    #[pb(uint32, 2)] pub max_messages_per_second: Option<u32>,
+    #[pb(uint32, 3)] pub seed: Option<u32>,
+    #[pb(uint32, 4)] pub message_size: Option<u32>,
+    #[pb(bool, 5)] pub send_batch_on_register: Option<bool>,
+    #[pb(message, 6)] pub dummy_fields: Option<TestConfigDummyFields>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TestConfig`], field by field; dropping it closes the message.
-pub struct TestConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TestConfig`]; dropping it closes the message.
+pub struct TestConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TestConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TestConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TestConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn message_count(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn max_messages_per_second(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn message_count(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn max_messages_per_second(&mut self, value: u32) -> &mut Self {
         rt::uint32::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn seed(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint32.
-    #[inline]
-    pub fn message_size(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, bool.
-    #[inline]
-    pub fn send_batch_on_register(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn seed(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn message_size(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+    #[inline] pub fn send_batch_on_register(&mut self, value: bool) -> &mut Self {
         rt::bool::<5>(&mut self.s, value);
         self
     }
-    /// Field 6, message.
-    #[inline]
-    pub fn dummy_fields(&mut self) -> TestConfigDummyFieldsWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    /// `dummy_fields`, its body already encoded.
-    #[inline]
-    pub fn dummy_fields_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn dummy_fields(&mut self) -> TestConfigDummyFieldsWriter<'_> { rt::message::<6, _>(&mut self.s) }
+    #[inline] pub fn dummy_fields_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TestConfig` where it lies, field by field.
+pub type TestConfigReader<'a> = rt::TypedReader<'a, TestConfigField<'a>>;
 /// A field of a `perfetto.protos.TestConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum TestConfigField<'a> {
-    /// Field 1, uint32.
     MessageCount(u32),
-    /// Field 2, uint32.
     MaxMessagesPerSecond(u32),
-    /// Field 3, uint32.
     Seed(u32),
-    /// Field 4, uint32.
     MessageSize(u32),
-    /// Field 5, bool.
     SendBatchOnRegister(bool),
-    /// Field 6, message.
     DummyFields(TestConfigDummyFieldsReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TestConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TestConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TestConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TestConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TestConfigField::MessageCount(f.uint32()?),
-                    16 => TestConfigField::MaxMessagesPerSecond(f.uint32()?),
-                    24 => TestConfigField::Seed(f.uint32()?),
-                    32 => TestConfigField::MessageSize(f.uint32()?),
-                    40 => TestConfigField::SendBatchOnRegister(f.bool()?),
-                    50 => {
-                        TestConfigField::DummyFields(
-                            TestConfigDummyFieldsReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => TestConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TestConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::MessageCount(f.uint32()?),
+            16 => Self::MaxMessagesPerSecond(f.uint32()?),
+            24 => Self::Seed(f.uint32()?),
+            32 => Self::MessageSize(f.uint32()?),
+            40 => Self::SendBatchOnRegister(f.bool()?),
+            50 => Self::DummyFields(TestConfigDummyFieldsReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TestConfigReader<'a> {
-    type Item = Result<TestConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TestConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TestConfig",
-            fields: &[
-                d::optional("message_count", 1, d::Kind::Uint32),
-                d::optional("max_messages_per_second", 2, d::Kind::Uint32),
-                d::optional("seed", 3, d::Kind::Uint32),
-                d::optional("message_size", 4, d::Kind::Uint32),
-                d::optional("send_batch_on_register", 5, d::Kind::Bool),
-                d::optional(
-                    "dummy_fields",
-                    6,
-                    d::Kind::Message(|| TestConfigDummyFields::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TestConfig",
+        &[
+            d::optional("message_count", 1, d::Kind::Uint32),
+            d::optional("max_messages_per_second", 2, d::Kind::Uint32),
+            d::optional("seed", 3, d::Kind::Uint32),
+            d::optional("message_size", 4, d::Kind::Uint32),
+            d::optional("send_batch_on_register", 5, d::Kind::Bool),
+            d::optional("dummy_fields", 6, d::of!(TestConfigDummyFields)),
+        ],
+    );
 }
+
 /// `perfetto.protos.TestConfig.DummyFields`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestConfigDummyFields {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub field_uint32: Option<u32>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub field_int32: Option<i32>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub field_uint64: Option<u64>,
-    /// Field 4, int64.
-    #[pb(int64, 4)]
-    pub field_int64: Option<i64>,
-    /// Field 5, fixed64.
-    #[pb(fixed64, 5)]
-    pub field_fixed64: Option<u64>,
-    /// Field 6, sfixed64.
-    #[pb(sfixed64, 6)]
-    pub field_sfixed64: Option<i64>,
-    /// Field 7, fixed32.
-    #[pb(fixed32, 7)]
-    pub field_fixed32: Option<u32>,
-    /// Field 8, sfixed32.
-    #[pb(sfixed32, 8)]
-    pub field_sfixed32: Option<i32>,
-    /// Field 9, double.
-    #[pb(double, 9)]
-    pub field_double: Option<f64>,
-    /// Field 10, float.
-    #[pb(float, 10)]
-    pub field_float: Option<f32>,
-    /// Field 11, sint64.
-    #[pb(sint64, 11)]
-    pub field_sint64: Option<i64>,
-    /// Field 12, sint32.
-    #[pb(sint32, 12)]
-    pub field_sint32: Option<i32>,
-    /// Field 13, string.
-    #[pb(string, 13)]
-    pub field_string: Option<String>,
-    /// Field 14, bytes.
-    #[pb(bytes, 14)]
-    pub field_bytes: Option<Vec<u8>>,
+    #[pb(uint32, 1)] pub field_uint32: Option<u32>,
+    #[pb(int32, 2)] pub field_int32: Option<i32>,
+    #[pb(uint64, 3)] pub field_uint64: Option<u64>,
+    #[pb(int64, 4)] pub field_int64: Option<i64>,
+    #[pb(fixed64, 5)] pub field_fixed64: Option<u64>,
+    #[pb(sfixed64, 6)] pub field_sfixed64: Option<i64>,
+    #[pb(fixed32, 7)] pub field_fixed32: Option<u32>,
+    #[pb(sfixed32, 8)] pub field_sfixed32: Option<i32>,
+    #[pb(double, 9)] pub field_double: Option<f64>,
+    #[pb(float, 10)] pub field_float: Option<f32>,
+    #[pb(sint64, 11)] pub field_sint64: Option<i64>,
+    #[pb(sint32, 12)] pub field_sint32: Option<i32>,
+    #[pb(string, 13)] pub field_string: Option<String>,
+    #[pb(bytes, 14)] pub field_bytes: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TestConfigDummyFields`], field by field; dropping it closes the message.
-pub struct TestConfigDummyFieldsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TestConfigDummyFields`]; dropping it closes the message.
+pub struct TestConfigDummyFieldsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TestConfigDummyFieldsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TestConfig.DummyFields";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TestConfigDummyFieldsWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn field_uint32(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int32.
-    #[inline]
-    pub fn field_int32(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn field_uint64(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, int64.
-    #[inline]
-    pub fn field_int64(&mut self, value: i64) -> &mut Self {
-        rt::int64::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, fixed64.
-    #[inline]
-    pub fn field_fixed64(&mut self, value: u64) -> &mut Self {
-        rt::fixed64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, sfixed64.
-    #[inline]
-    pub fn field_sfixed64(&mut self, value: i64) -> &mut Self {
-        rt::sfixed64::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, fixed32.
-    #[inline]
-    pub fn field_fixed32(&mut self, value: u32) -> &mut Self {
-        rt::fixed32::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, sfixed32.
-    #[inline]
-    pub fn field_sfixed32(&mut self, value: i32) -> &mut Self {
-        rt::sfixed32::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 9, double.
-    #[inline]
-    pub fn field_double(&mut self, value: f64) -> &mut Self {
-        rt::double::<9>(&mut self.s, value);
-        self
-    }
-    /// Field 10, float.
-    #[inline]
-    pub fn field_float(&mut self, value: f32) -> &mut Self {
-        rt::float::<10>(&mut self.s, value);
-        self
-    }
-    /// Field 11, sint64.
-    #[inline]
-    pub fn field_sint64(&mut self, value: i64) -> &mut Self {
-        rt::sint64::<11>(&mut self.s, value);
-        self
-    }
-    /// Field 12, sint32.
-    #[inline]
-    pub fn field_sint32(&mut self, value: i32) -> &mut Self {
-        rt::sint32::<12>(&mut self.s, value);
-        self
-    }
-    /// Field 13, string.
-    #[inline]
-    pub fn field_string(&mut self, value: &str) -> &mut Self {
-        rt::string::<13>(&mut self.s, value);
-        self
-    }
-    /// Field 14, bytes.
-    #[inline]
-    pub fn field_bytes(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<14>(&mut self.s, value);
-        self
-    }
-    /// `field_bytes`, gathered from several slices.
-    #[inline]
-    pub fn field_bytes_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn field_uint32(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn field_int32(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    #[inline] pub fn field_uint64(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn field_int64(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+    #[inline] pub fn field_fixed64(&mut self, value: u64) -> &mut Self { rt::fixed64::<5>(&mut self.s, value); self }
+    #[inline] pub fn field_sfixed64(&mut self, value: i64) -> &mut Self { rt::sfixed64::<6>(&mut self.s, value); self }
+    #[inline] pub fn field_fixed32(&mut self, value: u32) -> &mut Self { rt::fixed32::<7>(&mut self.s, value); self }
+    #[inline] pub fn field_sfixed32(&mut self, value: i32) -> &mut Self { rt::sfixed32::<8>(&mut self.s, value); self }
+    #[inline] pub fn field_double(&mut self, value: f64) -> &mut Self { rt::double::<9>(&mut self.s, value); self }
+    #[inline] pub fn field_float(&mut self, value: f32) -> &mut Self { rt::float::<10>(&mut self.s, value); self }
+    #[inline] pub fn field_sint64(&mut self, value: i64) -> &mut Self { rt::sint64::<11>(&mut self.s, value); self }
+    #[inline] pub fn field_sint32(&mut self, value: i32) -> &mut Self { rt::sint32::<12>(&mut self.s, value); self }
+    #[inline] pub fn field_string(&mut self, value: &str) -> &mut Self { rt::string::<13>(&mut self.s, value); self }
+    #[inline] pub fn field_bytes(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<14>(&mut self.s, value); self }
+    #[inline] pub fn field_bytes_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<14>(&mut self.s, parts);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TestConfig.DummyFields` where it lies, field by field.
+pub type TestConfigDummyFieldsReader<'a> = rt::TypedReader<
+    'a,
+    TestConfigDummyFieldsField<'a>,
+>;
 /// A field of a `perfetto.protos.TestConfig.DummyFields`.
 #[derive(Clone, Copy, Debug)]
 pub enum TestConfigDummyFieldsField<'a> {
-    /// Field 1, uint32.
     FieldUint32(u32),
-    /// Field 2, int32.
     FieldInt32(i32),
-    /// Field 3, uint64.
     FieldUint64(u64),
-    /// Field 4, int64.
     FieldInt64(i64),
-    /// Field 5, fixed64.
     FieldFixed64(u64),
-    /// Field 6, sfixed64.
     FieldSfixed64(i64),
-    /// Field 7, fixed32.
     FieldFixed32(u32),
-    /// Field 8, sfixed32.
     FieldSfixed32(i32),
-    /// Field 9, double.
     FieldDouble(f64),
-    /// Field 10, float.
     FieldFloat(f32),
-    /// Field 11, sint64.
     FieldSint64(i64),
-    /// Field 12, sint32.
     FieldSint32(i32),
-    /// Field 13, string.
     FieldString(&'a str),
-    /// Field 14, bytes.
     FieldBytes(&'a [u8]),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TestConfig.DummyFields` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TestConfigDummyFieldsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TestConfigDummyFieldsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TestConfigDummyFieldsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TestConfigDummyFieldsField::FieldUint32(f.uint32()?),
-                    16 => TestConfigDummyFieldsField::FieldInt32(f.int32()?),
-                    24 => TestConfigDummyFieldsField::FieldUint64(f.uint64()?),
-                    32 => TestConfigDummyFieldsField::FieldInt64(f.int64()?),
-                    41 => TestConfigDummyFieldsField::FieldFixed64(f.fixed64()?),
-                    49 => TestConfigDummyFieldsField::FieldSfixed64(f.sfixed64()?),
-                    61 => TestConfigDummyFieldsField::FieldFixed32(f.fixed32()?),
-                    69 => TestConfigDummyFieldsField::FieldSfixed32(f.sfixed32()?),
-                    73 => TestConfigDummyFieldsField::FieldDouble(f.double()?),
-                    85 => TestConfigDummyFieldsField::FieldFloat(f.float()?),
-                    88 => TestConfigDummyFieldsField::FieldSint64(f.sint64()?),
-                    96 => TestConfigDummyFieldsField::FieldSint32(f.sint32()?),
-                    106 => TestConfigDummyFieldsField::FieldString(f.string()?),
-                    114 => TestConfigDummyFieldsField::FieldBytes(f.bytes()?),
-                    _ => TestConfigDummyFieldsField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TestConfigDummyFieldsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::FieldUint32(f.uint32()?),
+            16 => Self::FieldInt32(f.int32()?),
+            24 => Self::FieldUint64(f.uint64()?),
+            32 => Self::FieldInt64(f.int64()?),
+            41 => Self::FieldFixed64(f.fixed64()?),
+            49 => Self::FieldSfixed64(f.sfixed64()?),
+            61 => Self::FieldFixed32(f.fixed32()?),
+            69 => Self::FieldSfixed32(f.sfixed32()?),
+            73 => Self::FieldDouble(f.double()?),
+            85 => Self::FieldFloat(f.float()?),
+            88 => Self::FieldSint64(f.sint64()?),
+            96 => Self::FieldSint32(f.sint32()?),
+            106 => Self::FieldString(f.string()?),
+            114 => Self::FieldBytes(f.bytes()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TestConfigDummyFieldsReader<'a> {
-    type Item = Result<TestConfigDummyFieldsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TestConfigDummyFields {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TestConfig.DummyFields",
-            fields: &[
-                d::optional("field_uint32", 1, d::Kind::Uint32),
-                d::optional("field_int32", 2, d::Kind::Int32),
-                d::optional("field_uint64", 3, d::Kind::Uint64),
-                d::optional("field_int64", 4, d::Kind::Int64),
-                d::optional("field_fixed64", 5, d::Kind::Fixed64),
-                d::optional("field_sfixed64", 6, d::Kind::Sfixed64),
-                d::optional("field_fixed32", 7, d::Kind::Fixed32),
-                d::optional("field_sfixed32", 8, d::Kind::Sfixed32),
-                d::optional("field_double", 9, d::Kind::Double),
-                d::optional("field_float", 10, d::Kind::Float),
-                d::optional("field_sint64", 11, d::Kind::Sint64),
-                d::optional("field_sint32", 12, d::Kind::Sint32),
-                d::optional("field_string", 13, d::Kind::String),
-                d::optional("field_bytes", 14, d::Kind::Bytes),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TestConfig.DummyFields",
+        &[
+            d::optional("field_uint32", 1, d::Kind::Uint32),
+            d::optional("field_int32", 2, d::Kind::Int32),
+            d::optional("field_uint64", 3, d::Kind::Uint64),
+            d::optional("field_int64", 4, d::Kind::Int64),
+            d::optional("field_fixed64", 5, d::Kind::Fixed64),
+            d::optional("field_sfixed64", 6, d::Kind::Sfixed64),
+            d::optional("field_fixed32", 7, d::Kind::Fixed32),
+            d::optional("field_sfixed32", 8, d::Kind::Sfixed32),
+            d::optional("field_double", 9, d::Kind::Double),
+            d::optional("field_float", 10, d::Kind::Float),
+            d::optional("field_sint64", 11, d::Kind::Sint64),
+            d::optional("field_sint32", 12, d::Kind::Sint32),
+            d::optional("field_string", 13, d::Kind::String),
+            d::optional("field_bytes", 14, d::Kind::Bytes),
+        ],
+    );
 }

@@ -2,22 +2,19 @@
 
 //! `perfetto/config/trace_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TraceConfig.LockdownModeOperation`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigLockdownModeOperation(pub i32);
 impl TraceConfigLockdownModeOperation {
-    /// Value 0.
     pub const LOCKDOWN_UNCHANGED: Self = Self(0);
-    /// Value 1.
     pub const LOCKDOWN_CLEAR: Self = Self(1);
-    /// Value 2.
     pub const LOCKDOWN_SET: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TraceConfigLockdownModeOperation {
     const NAME: &'static str = "perfetto.protos.TraceConfig.LockdownModeOperation";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -25,76 +22,57 @@ impl protozero::Enumeration for TraceConfigLockdownModeOperation {
         ("LOCKDOWN_CLEAR", 1),
         ("LOCKDOWN_SET", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TraceConfigLockdownModeOperation {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TraceConfigLockdownModeOperation {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TraceConfig.CompressionType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigCompressionType(pub i32);
 impl TraceConfigCompressionType {
-    /// Value 0.
     pub const COMPRESSION_TYPE_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const COMPRESSION_TYPE_DEFLATE: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TraceConfigCompressionType {
     const NAME: &'static str = "perfetto.protos.TraceConfig.CompressionType";
     const VALUES: &'static [(&'static str, i32)] = &[
         ("COMPRESSION_TYPE_UNSPECIFIED", 0),
         ("COMPRESSION_TYPE_DEFLATE", 1),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TraceConfigCompressionType {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TraceConfigCompressionType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TraceConfig.StatsdLogging`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigStatsdLogging(pub i32);
 impl TraceConfigStatsdLogging {
-    /// Value 0.
     pub const STATSD_LOGGING_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const STATSD_LOGGING_ENABLED: Self = Self(1);
-    /// Value 2.
     pub const STATSD_LOGGING_DISABLED: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TraceConfigStatsdLogging {
     const NAME: &'static str = "perfetto.protos.TraceConfig.StatsdLogging";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -102,41 +80,30 @@ impl protozero::Enumeration for TraceConfigStatsdLogging {
         ("STATSD_LOGGING_ENABLED", 1),
         ("STATSD_LOGGING_DISABLED", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TraceConfigStatsdLogging {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TraceConfigStatsdLogging {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TraceConfig.WriteFlushMode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigWriteFlushMode(pub i32);
 impl TraceConfigWriteFlushMode {
-    /// Value 0.
     pub const WRITE_FLUSH_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const WRITE_FLUSH_AUTO: Self = Self(1);
-    /// Value 2.
     pub const WRITE_FLUSH_DISABLED: Self = Self(2);
-    /// Value 3.
     pub const WRITE_FLUSH_ENABLED: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TraceConfigWriteFlushMode {
     const NAME: &'static str = "perfetto.protos.TraceConfig.WriteFlushMode";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -145,39 +112,29 @@ impl protozero::Enumeration for TraceConfigWriteFlushMode {
         ("WRITE_FLUSH_DISABLED", 2),
         ("WRITE_FLUSH_ENABLED", 3),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TraceConfigWriteFlushMode {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TraceConfigWriteFlushMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TraceConfig.FFlushMode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigFFlushMode(pub i32);
 impl TraceConfigFFlushMode {
-    /// Value 0.
     pub const FFLUSH_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const FFLUSH_DISABLED: Self = Self(1);
-    /// Value 2.
     pub const FFLUSH_ENABLED: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TraceConfigFFlushMode {
     const NAME: &'static str = "perfetto.protos.TraceConfig.FFlushMode";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -185,39 +142,29 @@ impl protozero::Enumeration for TraceConfigFFlushMode {
         ("FFLUSH_DISABLED", 1),
         ("FFLUSH_ENABLED", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TraceConfigFFlushMode {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TraceConfigFFlushMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TraceConfig.BufferConfig.FillPolicy`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigBufferConfigFillPolicy(pub i32);
 impl TraceConfigBufferConfigFillPolicy {
-    /// Value 0.
     pub const UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const RING_BUFFER: Self = Self(1);
-    /// Value 2.
     pub const DISCARD: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TraceConfigBufferConfigFillPolicy {
     const NAME: &'static str = "perfetto.protos.TraceConfig.BufferConfig.FillPolicy";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -225,78 +172,58 @@ impl protozero::Enumeration for TraceConfigBufferConfigFillPolicy {
         ("RING_BUFFER", 1),
         ("DISCARD", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TraceConfigBufferConfigFillPolicy {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TraceConfigBufferConfigFillPolicy {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TraceConfig.BufferConfig.ExperimentalMode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigBufferConfigExperimentalMode(pub i32);
 impl TraceConfigBufferConfigExperimentalMode {
-    /// Value 0.
     pub const MODE_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const TRACE_BUFFER_V2: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TraceConfigBufferConfigExperimentalMode {
     const NAME: &'static str = "perfetto.protos.TraceConfig.BufferConfig.ExperimentalMode";
     const VALUES: &'static [(&'static str, i32)] = &[
         ("MODE_UNSPECIFIED", 0),
         ("TRACE_BUFFER_V2", 1),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TraceConfigBufferConfigExperimentalMode {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TraceConfigBufferConfigExperimentalMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TraceConfig.TriggerConfig.TriggerMode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigTriggerConfigTriggerMode(pub i32);
 impl TraceConfigTriggerConfigTriggerMode {
-    /// Value 0.
     pub const UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const START_TRACING: Self = Self(1);
-    /// Value 2.
     pub const STOP_TRACING: Self = Self(2);
-    /// Value 4.
     pub const CLONE_SNAPSHOT: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TraceConfigTriggerConfigTriggerMode {
     const NAME: &'static str = "perfetto.protos.TraceConfig.TriggerConfig.TriggerMode";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -305,45 +232,32 @@ impl protozero::Enumeration for TraceConfigTriggerConfigTriggerMode {
         ("STOP_TRACING", 2),
         ("CLONE_SNAPSHOT", 4),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TraceConfigTriggerConfigTriggerMode {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TraceConfigTriggerConfigTriggerMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TraceConfig.TraceFilter.StringFilterPolicy`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigTraceFilterStringFilterPolicy(pub i32);
 impl TraceConfigTraceFilterStringFilterPolicy {
-    /// Value 0.
     pub const SFP_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const SFP_MATCH_REDACT_GROUPS: Self = Self(1);
-    /// Value 2.
     pub const SFP_ATRACE_MATCH_REDACT_GROUPS: Self = Self(2);
-    /// Value 3.
     pub const SFP_MATCH_BREAK: Self = Self(3);
-    /// Value 4.
     pub const SFP_ATRACE_MATCH_BREAK: Self = Self(4);
-    /// Value 5.
     pub const SFP_ATRACE_REPEATED_SEARCH_REDACT_GROUPS: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TraceConfigTraceFilterStringFilterPolicy {
     const NAME: &'static str = "perfetto.protos.TraceConfig.TraceFilter.StringFilterPolicy";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -354,983 +268,521 @@ impl protozero::Enumeration for TraceConfigTraceFilterStringFilterPolicy {
         ("SFP_ATRACE_MATCH_BREAK", 4),
         ("SFP_ATRACE_REPEATED_SEARCH_REDACT_GROUPS", 5),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TraceConfigTraceFilterStringFilterPolicy {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TraceConfigTraceFilterStringFilterPolicy {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TraceConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfig {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub buffers: Vec<TraceConfigBufferConfig>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub data_sources: Vec<TraceConfigDataSource>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub duration_ms: Option<u32>,
-    /// Field 4, bool.
-    #[pb(bool, 4)]
-    pub enable_extra_guardrails: Option<bool>,
-    /// Field 5, enumeration.
-    #[pb(enumeration, 5)]
-    pub lockdown_mode: Option<TraceConfigLockdownModeOperation>,
-    /// Field 6, repeated message.
-    #[pb(message, 6, repeated)]
-    pub producers: Vec<TraceConfigProducerConfig>,
-    /// Field 7, message.
-    #[pb(message, 7)]
-    pub statsd_metadata: Option<TraceConfigStatsdMetadata>,
-    /// Field 8, bool.
-    #[pb(bool, 8)]
-    pub write_into_file: Option<bool>,
-    /// Field 9, uint32.
-    #[pb(uint32, 9)]
-    pub file_write_period_ms: Option<u32>,
-    /// Field 10, uint64.
-    #[pb(uint64, 10)]
-    pub max_file_size_bytes: Option<u64>,
-    /// Field 11, message.
-    #[pb(message, 11)]
-    pub guardrail_overrides: Option<TraceConfigGuardrailOverrides>,
-    /// Field 12, bool.
-    #[pb(bool, 12)]
-    pub deferred_start: Option<bool>,
-    /// Field 13, uint32.
-    #[pb(uint32, 13)]
-    pub flush_period_ms: Option<u32>,
-    /// Field 14, uint32.
-    #[pb(uint32, 14)]
-    pub flush_timeout_ms: Option<u32>,
-    /// Field 16, bool.
-    #[pb(bool, 16)]
-    pub notify_traceur: Option<bool>,
-    /// Field 17, message.
-    #[pb(message, 17)]
-    pub trigger_config: Option<TraceConfigTriggerConfig>,
-    /// Field 18, repeated string.
-    #[pb(string, 18, repeated)]
-    pub activate_triggers: Vec<String>,
-    /// Field 19, bool.
-    ///
+    #[pb(message, 1, repeated)] pub buffers: Vec<TraceConfigBufferConfig>,
+    #[pb(message, 2, repeated)] pub data_sources: Vec<TraceConfigDataSource>,
+    #[pb(uint32, 3)] pub duration_ms: Option<u32>,
+    #[pb(bool, 4)] pub enable_extra_guardrails: Option<bool>,
+    #[pb(enumeration, 5)] pub lockdown_mode: Option<TraceConfigLockdownModeOperation>,
+    #[pb(message, 6, repeated)] pub producers: Vec<TraceConfigProducerConfig>,
+    #[pb(message, 7)] pub statsd_metadata: Option<TraceConfigStatsdMetadata>,
+    #[pb(bool, 8)] pub write_into_file: Option<bool>,
+    #[pb(uint32, 9)] pub file_write_period_ms: Option<u32>,
+    #[pb(uint64, 10)] pub max_file_size_bytes: Option<u64>,
+    #[pb(message, 11)] pub guardrail_overrides: Option<TraceConfigGuardrailOverrides>,
+    #[pb(bool, 12)] pub deferred_start: Option<bool>,
+    #[pb(uint32, 13)] pub flush_period_ms: Option<u32>,
+    #[pb(uint32, 14)] pub flush_timeout_ms: Option<u32>,
+    #[pb(bool, 16)] pub notify_traceur: Option<bool>,
+    #[pb(message, 17)] pub trigger_config: Option<TraceConfigTriggerConfig>,
+    #[pb(string, 18, repeated)] pub activate_triggers: Vec<String>,
     /// Deprecated.
-    #[pb(bool, 19)]
-    pub allow_user_build_tracing: Option<bool>,
-    /// Field 20, message.
-    #[pb(message, 20)]
-    pub builtin_data_sources: Option<TraceConfigBuiltinDataSource>,
-    /// Field 21, message.
-    #[pb(message, 21)]
-    pub incremental_state_config: Option<TraceConfigIncrementalStateConfig>,
-    /// Field 22, string.
-    #[pb(string, 22)]
-    pub unique_session_name: Option<String>,
-    /// Field 23, uint32.
-    #[pb(uint32, 23)]
-    pub data_source_stop_timeout_ms: Option<u32>,
-    /// Field 24, enumeration.
-    ///
+    #[pb(bool, 19)] pub allow_user_build_tracing: Option<bool>,
+    #[pb(message, 20)] pub builtin_data_sources: Option<TraceConfigBuiltinDataSource>,
+    #[pb(message, 21)] pub incremental_state_config: Option<TraceConfigIncrementalStateConfig>,
+    #[pb(string, 22)] pub unique_session_name: Option<String>,
+    #[pb(uint32, 23)] pub data_source_stop_timeout_ms: Option<u32>,
     /// Deprecated.
-    #[pb(enumeration, 24)]
-    pub compression_type: Option<TraceConfigCompressionType>,
-    /// Field 25, message.
-    #[pb(message, 25)]
-    pub incident_report_config: Option<TraceConfigIncidentReportConfig>,
-    /// Field 27, int64.
-    ///
+    #[pb(enumeration, 24)] pub compression_type: Option<TraceConfigCompressionType>,
+    #[pb(message, 25)] pub incident_report_config: Option<TraceConfigIncidentReportConfig>,
     /// Deprecated.
-    #[pb(int64, 27)]
-    pub trace_uuid_msb: Option<i64>,
-    /// Field 28, int64.
-    ///
+    #[pb(int64, 27)] pub trace_uuid_msb: Option<i64>,
     /// Deprecated.
-    #[pb(int64, 28)]
-    pub trace_uuid_lsb: Option<i64>,
-    /// Field 29, string.
-    #[pb(string, 29)]
-    pub output_path: Option<String>,
-    /// Field 30, int32.
-    #[pb(int32, 30)]
-    pub bugreport_score: Option<i32>,
-    /// Field 31, enumeration.
-    #[pb(enumeration, 31)]
-    pub statsd_logging: Option<TraceConfigStatsdLogging>,
-    /// Field 33, message.
-    #[pb(message, 33)]
-    pub trace_filter: Option<TraceConfigTraceFilter>,
-    /// Field 34, message.
-    #[pb(message, 34)]
-    pub android_report_config: Option<TraceConfigAndroidReportConfig>,
-    /// Field 35, message.
-    #[pb(message, 35)]
-    pub cmd_trace_start_delay: Option<TraceConfigCmdTraceStartDelay>,
-    /// Field 36, bool.
-    #[pb(bool, 36)]
-    pub prefer_suspend_clock_for_duration: Option<bool>,
-    /// Field 38, string.
-    #[pb(string, 38)]
-    pub bugreport_filename: Option<String>,
-    /// Field 39, repeated message.
-    #[pb(message, 39, repeated)]
-    pub session_semaphores: Vec<TraceConfigSessionSemaphore>,
-    /// Field 40, message.
-    #[pb(message, 40)]
-    pub priority_boost: Option<crate::PriorityBoostConfig>,
-    /// Field 41, uint32.
-    #[pb(uint32, 41)]
-    pub exclusive_prio: Option<u32>,
-    /// Field 43, bool.
-    #[pb(bool, 43)]
-    pub trace_all_machines: Option<bool>,
-    /// Field 44, enumeration.
-    #[pb(enumeration, 44)]
-    pub write_flush_mode: Option<TraceConfigWriteFlushMode>,
-    /// Field 45, enumeration.
-    #[pb(enumeration, 45)]
-    pub fflush_post_write: Option<TraceConfigFFlushMode>,
-    /// Field 47, message.
-    #[pb(message, 47)]
-    pub compression: Option<TraceConfigCompressionConfig>,
-    /// Field 48, message.
-    #[pb(message, 48)]
-    pub trace_attributes: Option<crate::TraceAttributes>,
+    #[pb(int64, 28)] pub trace_uuid_lsb: Option<i64>,
+    #[pb(string, 29)] pub output_path: Option<String>,
+    #[pb(int32, 30)] pub bugreport_score: Option<i32>,
+    #[pb(enumeration, 31)] pub statsd_logging: Option<TraceConfigStatsdLogging>,
+    #[pb(message, 33)] pub trace_filter: Option<TraceConfigTraceFilter>,
+    #[pb(message, 34)] pub android_report_config: Option<TraceConfigAndroidReportConfig>,
+    #[pb(message, 35)] pub cmd_trace_start_delay: Option<TraceConfigCmdTraceStartDelay>,
+    #[pb(bool, 36)] pub prefer_suspend_clock_for_duration: Option<bool>,
+    #[pb(string, 38)] pub bugreport_filename: Option<String>,
+    #[pb(message, 39, repeated)] pub session_semaphores: Vec<TraceConfigSessionSemaphore>,
+    #[pb(message, 40)] pub priority_boost: Option<crate::PriorityBoostConfig>,
+    #[pb(uint32, 41)] pub exclusive_prio: Option<u32>,
+    #[pb(bool, 43)] pub trace_all_machines: Option<bool>,
+    #[pb(enumeration, 44)] pub write_flush_mode: Option<TraceConfigWriteFlushMode>,
+    #[pb(enumeration, 45)] pub fflush_post_write: Option<TraceConfigFFlushMode>,
+    #[pb(message, 47)] pub compression: Option<TraceConfigCompressionConfig>,
+    #[pb(message, 48)] pub trace_attributes: Option<crate::TraceAttributes>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfig`], field by field; dropping it closes the message.
-pub struct TraceConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfig`]; dropping it closes the message.
+pub struct TraceConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn buffers(&mut self) -> TraceConfigBufferConfigWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `buffers`, its body already encoded.
-    #[inline]
-    pub fn buffers_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn data_sources(&mut self) -> TraceConfigDataSourceWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `data_sources`, its body already encoded.
-    #[inline]
-    pub fn data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn buffers(&mut self) -> TraceConfigBufferConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn buffers_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    #[inline] pub fn data_sources(&mut self) -> TraceConfigDataSourceWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn duration_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, bool.
-    #[inline]
-    pub fn enable_extra_guardrails(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn duration_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn enable_extra_guardrails(&mut self, value: bool) -> &mut Self {
         rt::bool::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, enumeration.
-    #[inline]
-    pub fn lockdown_mode(
+    #[inline] pub fn lockdown_mode(
         &mut self,
         value: TraceConfigLockdownModeOperation,
     ) -> &mut Self {
         rt::enumeration::<5>(&mut self.s, value.0);
         self
     }
-    /// Field 6, repeated message.
-    #[inline]
-    pub fn producers(&mut self) -> TraceConfigProducerConfigWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    /// `producers`, its body already encoded.
-    #[inline]
-    pub fn producers_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn producers(&mut self) -> TraceConfigProducerConfigWriter<'_> { rt::message::<6, _>(&mut self.s) }
+    #[inline] pub fn producers_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Field 7, message.
-    #[inline]
-    pub fn statsd_metadata(&mut self) -> TraceConfigStatsdMetadataWriter<'_> {
+    #[inline] pub fn statsd_metadata(&mut self) -> TraceConfigStatsdMetadataWriter<'_> {
         rt::message::<7, _>(&mut self.s)
     }
-    /// `statsd_metadata`, its body already encoded.
-    #[inline]
-    pub fn statsd_metadata_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn statsd_metadata_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
-    /// Field 8, bool.
-    #[inline]
-    pub fn write_into_file(&mut self, value: bool) -> &mut Self {
-        rt::bool::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 9, uint32.
-    #[inline]
-    pub fn file_write_period_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn write_into_file(&mut self, value: bool) -> &mut Self { rt::bool::<8>(&mut self.s, value); self }
+    #[inline] pub fn file_write_period_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<9>(&mut self.s, value);
         self
     }
-    /// Field 10, uint64.
-    #[inline]
-    pub fn max_file_size_bytes(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn max_file_size_bytes(&mut self, value: u64) -> &mut Self {
         rt::uint64::<10>(&mut self.s, value);
         self
     }
-    /// Field 11, message.
-    #[inline]
-    pub fn guardrail_overrides(&mut self) -> TraceConfigGuardrailOverridesWriter<'_> {
+    #[inline] pub fn guardrail_overrides(&mut self) -> TraceConfigGuardrailOverridesWriter<'_> {
         rt::message::<11, _>(&mut self.s)
     }
-    /// `guardrail_overrides`, its body already encoded.
-    #[inline]
-    pub fn guardrail_overrides_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn guardrail_overrides_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<11>(&mut self.s, body);
         self
     }
-    /// Field 12, bool.
-    #[inline]
-    pub fn deferred_start(&mut self, value: bool) -> &mut Self {
-        rt::bool::<12>(&mut self.s, value);
-        self
-    }
-    /// Field 13, uint32.
-    #[inline]
-    pub fn flush_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<13>(&mut self.s, value);
-        self
-    }
-    /// Field 14, uint32.
-    #[inline]
-    pub fn flush_timeout_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<14>(&mut self.s, value);
-        self
-    }
-    /// Field 16, bool.
-    #[inline]
-    pub fn notify_traceur(&mut self, value: bool) -> &mut Self {
-        rt::bool::<16>(&mut self.s, value);
-        self
-    }
-    /// Field 17, message.
-    #[inline]
-    pub fn trigger_config(&mut self) -> TraceConfigTriggerConfigWriter<'_> {
+    #[inline] pub fn deferred_start(&mut self, value: bool) -> &mut Self { rt::bool::<12>(&mut self.s, value); self }
+    #[inline] pub fn flush_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
+    #[inline] pub fn flush_timeout_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<14>(&mut self.s, value); self }
+    #[inline] pub fn notify_traceur(&mut self, value: bool) -> &mut Self { rt::bool::<16>(&mut self.s, value); self }
+    #[inline] pub fn trigger_config(&mut self) -> TraceConfigTriggerConfigWriter<'_> {
         rt::message::<17, _>(&mut self.s)
     }
-    /// `trigger_config`, its body already encoded.
-    #[inline]
-    pub fn trigger_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn trigger_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<17>(&mut self.s, body);
         self
     }
-    /// Field 18, repeated string.
-    #[inline]
-    pub fn activate_triggers(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn activate_triggers(&mut self, value: &str) -> &mut Self {
         rt::string::<18>(&mut self.s, value);
         self
     }
-    /// Field 19, bool.
-    #[inline]
-    pub fn allow_user_build_tracing(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn allow_user_build_tracing(&mut self, value: bool) -> &mut Self {
         rt::bool::<19>(&mut self.s, value);
         self
     }
-    /// Field 20, message.
-    #[inline]
-    pub fn builtin_data_sources(&mut self) -> TraceConfigBuiltinDataSourceWriter<'_> {
+    #[inline] pub fn builtin_data_sources(&mut self) -> TraceConfigBuiltinDataSourceWriter<'_> {
         rt::message::<20, _>(&mut self.s)
     }
-    /// `builtin_data_sources`, its body already encoded.
-    #[inline]
-    pub fn builtin_data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn builtin_data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<20>(&mut self.s, body);
         self
     }
-    /// Field 21, message.
-    #[inline]
-    pub fn incremental_state_config(
+    #[inline] pub fn incremental_state_config(
         &mut self,
     ) -> TraceConfigIncrementalStateConfigWriter<'_> {
         rt::message::<21, _>(&mut self.s)
     }
-    /// `incremental_state_config`, its body already encoded.
-    #[inline]
-    pub fn incremental_state_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn incremental_state_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<21>(&mut self.s, body);
         self
     }
-    /// Field 22, string.
-    #[inline]
-    pub fn unique_session_name(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn unique_session_name(&mut self, value: &str) -> &mut Self {
         rt::string::<22>(&mut self.s, value);
         self
     }
-    /// Field 23, uint32.
-    #[inline]
-    pub fn data_source_stop_timeout_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn data_source_stop_timeout_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<23>(&mut self.s, value);
         self
     }
-    /// Field 24, enumeration.
-    #[inline]
-    pub fn compression_type(&mut self, value: TraceConfigCompressionType) -> &mut Self {
+    #[inline] pub fn compression_type(&mut self, value: TraceConfigCompressionType) -> &mut Self {
         rt::enumeration::<24>(&mut self.s, value.0);
         self
     }
-    /// Field 25, message.
-    #[inline]
-    pub fn incident_report_config(
+    #[inline] pub fn incident_report_config(
         &mut self,
     ) -> TraceConfigIncidentReportConfigWriter<'_> {
         rt::message::<25, _>(&mut self.s)
     }
-    /// `incident_report_config`, its body already encoded.
-    #[inline]
-    pub fn incident_report_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn incident_report_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<25>(&mut self.s, body);
         self
     }
-    /// Field 27, int64.
-    #[inline]
-    pub fn trace_uuid_msb(&mut self, value: i64) -> &mut Self {
-        rt::int64::<27>(&mut self.s, value);
-        self
-    }
-    /// Field 28, int64.
-    #[inline]
-    pub fn trace_uuid_lsb(&mut self, value: i64) -> &mut Self {
-        rt::int64::<28>(&mut self.s, value);
-        self
-    }
-    /// Field 29, string.
-    #[inline]
-    pub fn output_path(&mut self, value: &str) -> &mut Self {
-        rt::string::<29>(&mut self.s, value);
-        self
-    }
-    /// Field 30, int32.
-    #[inline]
-    pub fn bugreport_score(&mut self, value: i32) -> &mut Self {
-        rt::int32::<30>(&mut self.s, value);
-        self
-    }
-    /// Field 31, enumeration.
-    #[inline]
-    pub fn statsd_logging(&mut self, value: TraceConfigStatsdLogging) -> &mut Self {
+    #[inline] pub fn trace_uuid_msb(&mut self, value: i64) -> &mut Self { rt::int64::<27>(&mut self.s, value); self }
+    #[inline] pub fn trace_uuid_lsb(&mut self, value: i64) -> &mut Self { rt::int64::<28>(&mut self.s, value); self }
+    #[inline] pub fn output_path(&mut self, value: &str) -> &mut Self { rt::string::<29>(&mut self.s, value); self }
+    #[inline] pub fn bugreport_score(&mut self, value: i32) -> &mut Self { rt::int32::<30>(&mut self.s, value); self }
+    #[inline] pub fn statsd_logging(&mut self, value: TraceConfigStatsdLogging) -> &mut Self {
         rt::enumeration::<31>(&mut self.s, value.0);
         self
     }
-    /// Field 33, message.
-    #[inline]
-    pub fn trace_filter(&mut self) -> TraceConfigTraceFilterWriter<'_> {
-        rt::message::<33, _>(&mut self.s)
-    }
-    /// `trace_filter`, its body already encoded.
-    #[inline]
-    pub fn trace_filter_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn trace_filter(&mut self) -> TraceConfigTraceFilterWriter<'_> { rt::message::<33, _>(&mut self.s) }
+    #[inline] pub fn trace_filter_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<33>(&mut self.s, body);
         self
     }
-    /// Field 34, message.
-    #[inline]
-    pub fn android_report_config(&mut self) -> TraceConfigAndroidReportConfigWriter<'_> {
+    #[inline] pub fn android_report_config(&mut self) -> TraceConfigAndroidReportConfigWriter<'_> {
         rt::message::<34, _>(&mut self.s)
     }
-    /// `android_report_config`, its body already encoded.
-    #[inline]
-    pub fn android_report_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn android_report_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<34>(&mut self.s, body);
         self
     }
-    /// Field 35, message.
-    #[inline]
-    pub fn cmd_trace_start_delay(&mut self) -> TraceConfigCmdTraceStartDelayWriter<'_> {
+    #[inline] pub fn cmd_trace_start_delay(&mut self) -> TraceConfigCmdTraceStartDelayWriter<'_> {
         rt::message::<35, _>(&mut self.s)
     }
-    /// `cmd_trace_start_delay`, its body already encoded.
-    #[inline]
-    pub fn cmd_trace_start_delay_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn cmd_trace_start_delay_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<35>(&mut self.s, body);
         self
     }
-    /// Field 36, bool.
-    #[inline]
-    pub fn prefer_suspend_clock_for_duration(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn prefer_suspend_clock_for_duration(&mut self, value: bool) -> &mut Self {
         rt::bool::<36>(&mut self.s, value);
         self
     }
-    /// Field 38, string.
-    #[inline]
-    pub fn bugreport_filename(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn bugreport_filename(&mut self, value: &str) -> &mut Self {
         rt::string::<38>(&mut self.s, value);
         self
     }
-    /// Field 39, repeated message.
-    #[inline]
-    pub fn session_semaphores(&mut self) -> TraceConfigSessionSemaphoreWriter<'_> {
+    #[inline] pub fn session_semaphores(&mut self) -> TraceConfigSessionSemaphoreWriter<'_> {
         rt::message::<39, _>(&mut self.s)
     }
-    /// `session_semaphores`, its body already encoded.
-    #[inline]
-    pub fn session_semaphores_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn session_semaphores_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<39>(&mut self.s, body);
         self
     }
-    /// Field 40, message.
-    #[inline]
-    pub fn priority_boost(&mut self) -> crate::PriorityBoostConfigWriter<'_> {
+    #[inline] pub fn priority_boost(&mut self) -> crate::PriorityBoostConfigWriter<'_> {
         rt::message::<40, _>(&mut self.s)
     }
-    /// `priority_boost`, its body already encoded.
-    #[inline]
-    pub fn priority_boost_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn priority_boost_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<40>(&mut self.s, body);
         self
     }
-    /// Field 41, uint32.
-    #[inline]
-    pub fn exclusive_prio(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<41>(&mut self.s, value);
-        self
-    }
-    /// Field 43, bool.
-    #[inline]
-    pub fn trace_all_machines(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn exclusive_prio(&mut self, value: u32) -> &mut Self { rt::uint32::<41>(&mut self.s, value); self }
+    #[inline] pub fn trace_all_machines(&mut self, value: bool) -> &mut Self {
         rt::bool::<43>(&mut self.s, value);
         self
     }
-    /// Field 44, enumeration.
-    #[inline]
-    pub fn write_flush_mode(&mut self, value: TraceConfigWriteFlushMode) -> &mut Self {
+    #[inline] pub fn write_flush_mode(&mut self, value: TraceConfigWriteFlushMode) -> &mut Self {
         rt::enumeration::<44>(&mut self.s, value.0);
         self
     }
-    /// Field 45, enumeration.
-    #[inline]
-    pub fn fflush_post_write(&mut self, value: TraceConfigFFlushMode) -> &mut Self {
+    #[inline] pub fn fflush_post_write(&mut self, value: TraceConfigFFlushMode) -> &mut Self {
         rt::enumeration::<45>(&mut self.s, value.0);
         self
     }
-    /// Field 47, message.
-    #[inline]
-    pub fn compression(&mut self) -> TraceConfigCompressionConfigWriter<'_> {
+    #[inline] pub fn compression(&mut self) -> TraceConfigCompressionConfigWriter<'_> {
         rt::message::<47, _>(&mut self.s)
     }
-    /// `compression`, its body already encoded.
-    #[inline]
-    pub fn compression_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn compression_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<47>(&mut self.s, body);
         self
     }
-    /// Field 48, message.
-    #[inline]
-    pub fn trace_attributes(&mut self) -> crate::TraceAttributesWriter<'_> {
+    #[inline] pub fn trace_attributes(&mut self) -> crate::TraceAttributesWriter<'_> {
         rt::message::<48, _>(&mut self.s)
     }
-    /// `trace_attributes`, its body already encoded.
-    #[inline]
-    pub fn trace_attributes_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn trace_attributes_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<48>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig` where it lies, field by field.
+pub type TraceConfigReader<'a> = rt::TypedReader<'a, TraceConfigField<'a>>;
 /// A field of a `perfetto.protos.TraceConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigField<'a> {
-    /// Field 1, repeated message.
     Buffers(TraceConfigBufferConfigReader<'a>),
-    /// Field 2, repeated message.
     DataSources(TraceConfigDataSourceReader<'a>),
-    /// Field 3, uint32.
     DurationMs(u32),
-    /// Field 4, bool.
     EnableExtraGuardrails(bool),
-    /// Field 5, enumeration.
     LockdownMode(TraceConfigLockdownModeOperation),
-    /// Field 6, repeated message.
     Producers(TraceConfigProducerConfigReader<'a>),
-    /// Field 7, message.
     StatsdMetadata(TraceConfigStatsdMetadataReader<'a>),
-    /// Field 8, bool.
     WriteIntoFile(bool),
-    /// Field 9, uint32.
     FileWritePeriodMs(u32),
-    /// Field 10, uint64.
     MaxFileSizeBytes(u64),
-    /// Field 11, message.
     GuardrailOverrides(TraceConfigGuardrailOverridesReader<'a>),
-    /// Field 12, bool.
     DeferredStart(bool),
-    /// Field 13, uint32.
     FlushPeriodMs(u32),
-    /// Field 14, uint32.
     FlushTimeoutMs(u32),
-    /// Field 16, bool.
     NotifyTraceur(bool),
-    /// Field 17, message.
     TriggerConfig(TraceConfigTriggerConfigReader<'a>),
-    /// Field 18, repeated string.
     ActivateTriggers(&'a str),
-    /// Field 19, bool.
     AllowUserBuildTracing(bool),
-    /// Field 20, message.
     BuiltinDataSources(TraceConfigBuiltinDataSourceReader<'a>),
-    /// Field 21, message.
     IncrementalStateConfig(TraceConfigIncrementalStateConfigReader<'a>),
-    /// Field 22, string.
     UniqueSessionName(&'a str),
-    /// Field 23, uint32.
     DataSourceStopTimeoutMs(u32),
-    /// Field 24, enumeration.
     CompressionType(TraceConfigCompressionType),
-    /// Field 25, message.
     IncidentReportConfig(TraceConfigIncidentReportConfigReader<'a>),
-    /// Field 27, int64.
     TraceUuidMsb(i64),
-    /// Field 28, int64.
     TraceUuidLsb(i64),
-    /// Field 29, string.
     OutputPath(&'a str),
-    /// Field 30, int32.
     BugreportScore(i32),
-    /// Field 31, enumeration.
     StatsdLogging(TraceConfigStatsdLogging),
-    /// Field 33, message.
     TraceFilter(TraceConfigTraceFilterReader<'a>),
-    /// Field 34, message.
     AndroidReportConfig(TraceConfigAndroidReportConfigReader<'a>),
-    /// Field 35, message.
     CmdTraceStartDelay(TraceConfigCmdTraceStartDelayReader<'a>),
-    /// Field 36, bool.
     PreferSuspendClockForDuration(bool),
-    /// Field 38, string.
     BugreportFilename(&'a str),
-    /// Field 39, repeated message.
     SessionSemaphores(TraceConfigSessionSemaphoreReader<'a>),
-    /// Field 40, message.
     PriorityBoost(crate::PriorityBoostConfigReader<'a>),
-    /// Field 41, uint32.
     ExclusivePrio(u32),
-    /// Field 43, bool.
     TraceAllMachines(bool),
-    /// Field 44, enumeration.
     WriteFlushMode(TraceConfigWriteFlushMode),
-    /// Field 45, enumeration.
     FflushPostWrite(TraceConfigFFlushMode),
-    /// Field 47, message.
     Compression(TraceConfigCompressionConfigReader<'a>),
-    /// Field 48, message.
     TraceAttributes(crate::TraceAttributesReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TraceConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TraceConfigField::Buffers(
-                            TraceConfigBufferConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    18 => {
-                        TraceConfigField::DataSources(
-                            TraceConfigDataSourceReader::new(f.bytes()?),
-                        )
-                    }
-                    24 => TraceConfigField::DurationMs(f.uint32()?),
-                    32 => TraceConfigField::EnableExtraGuardrails(f.bool()?),
-                    40 => {
-                        TraceConfigField::LockdownMode(
-                            TraceConfigLockdownModeOperation(f.enumeration()?),
-                        )
-                    }
-                    50 => {
-                        TraceConfigField::Producers(
-                            TraceConfigProducerConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    58 => {
-                        TraceConfigField::StatsdMetadata(
-                            TraceConfigStatsdMetadataReader::new(f.bytes()?),
-                        )
-                    }
-                    64 => TraceConfigField::WriteIntoFile(f.bool()?),
-                    72 => TraceConfigField::FileWritePeriodMs(f.uint32()?),
-                    80 => TraceConfigField::MaxFileSizeBytes(f.uint64()?),
-                    90 => {
-                        TraceConfigField::GuardrailOverrides(
-                            TraceConfigGuardrailOverridesReader::new(f.bytes()?),
-                        )
-                    }
-                    96 => TraceConfigField::DeferredStart(f.bool()?),
-                    104 => TraceConfigField::FlushPeriodMs(f.uint32()?),
-                    112 => TraceConfigField::FlushTimeoutMs(f.uint32()?),
-                    128 => TraceConfigField::NotifyTraceur(f.bool()?),
-                    138 => {
-                        TraceConfigField::TriggerConfig(
-                            TraceConfigTriggerConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    146 => TraceConfigField::ActivateTriggers(f.string()?),
-                    152 => TraceConfigField::AllowUserBuildTracing(f.bool()?),
-                    162 => {
-                        TraceConfigField::BuiltinDataSources(
-                            TraceConfigBuiltinDataSourceReader::new(f.bytes()?),
-                        )
-                    }
-                    170 => {
-                        TraceConfigField::IncrementalStateConfig(
-                            TraceConfigIncrementalStateConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    178 => TraceConfigField::UniqueSessionName(f.string()?),
-                    184 => TraceConfigField::DataSourceStopTimeoutMs(f.uint32()?),
-                    192 => {
-                        TraceConfigField::CompressionType(
-                            TraceConfigCompressionType(f.enumeration()?),
-                        )
-                    }
-                    202 => {
-                        TraceConfigField::IncidentReportConfig(
-                            TraceConfigIncidentReportConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    216 => TraceConfigField::TraceUuidMsb(f.int64()?),
-                    224 => TraceConfigField::TraceUuidLsb(f.int64()?),
-                    234 => TraceConfigField::OutputPath(f.string()?),
-                    240 => TraceConfigField::BugreportScore(f.int32()?),
-                    248 => {
-                        TraceConfigField::StatsdLogging(
-                            TraceConfigStatsdLogging(f.enumeration()?),
-                        )
-                    }
-                    266 => {
-                        TraceConfigField::TraceFilter(
-                            TraceConfigTraceFilterReader::new(f.bytes()?),
-                        )
-                    }
-                    274 => {
-                        TraceConfigField::AndroidReportConfig(
-                            TraceConfigAndroidReportConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    282 => {
-                        TraceConfigField::CmdTraceStartDelay(
-                            TraceConfigCmdTraceStartDelayReader::new(f.bytes()?),
-                        )
-                    }
-                    288 => TraceConfigField::PreferSuspendClockForDuration(f.bool()?),
-                    306 => TraceConfigField::BugreportFilename(f.string()?),
-                    314 => {
-                        TraceConfigField::SessionSemaphores(
-                            TraceConfigSessionSemaphoreReader::new(f.bytes()?),
-                        )
-                    }
-                    322 => {
-                        TraceConfigField::PriorityBoost(
-                            crate::PriorityBoostConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    328 => TraceConfigField::ExclusivePrio(f.uint32()?),
-                    344 => TraceConfigField::TraceAllMachines(f.bool()?),
-                    352 => {
-                        TraceConfigField::WriteFlushMode(
-                            TraceConfigWriteFlushMode(f.enumeration()?),
-                        )
-                    }
-                    360 => {
-                        TraceConfigField::FflushPostWrite(
-                            TraceConfigFFlushMode(f.enumeration()?),
-                        )
-                    }
-                    378 => {
-                        TraceConfigField::Compression(
-                            TraceConfigCompressionConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    386 => {
-                        TraceConfigField::TraceAttributes(
-                            crate::TraceAttributesReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => TraceConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Buffers(TraceConfigBufferConfigReader::new(f.bytes()?)),
+            18 => Self::DataSources(TraceConfigDataSourceReader::new(f.bytes()?)),
+            24 => Self::DurationMs(f.uint32()?),
+            32 => Self::EnableExtraGuardrails(f.bool()?),
+            40 => Self::LockdownMode(TraceConfigLockdownModeOperation(f.enumeration()?)),
+            50 => Self::Producers(TraceConfigProducerConfigReader::new(f.bytes()?)),
+            58 => Self::StatsdMetadata(TraceConfigStatsdMetadataReader::new(f.bytes()?)),
+            64 => Self::WriteIntoFile(f.bool()?),
+            72 => Self::FileWritePeriodMs(f.uint32()?),
+            80 => Self::MaxFileSizeBytes(f.uint64()?),
+            90 => {
+                Self::GuardrailOverrides(
+                    TraceConfigGuardrailOverridesReader::new(f.bytes()?),
+                )
+            }
+            96 => Self::DeferredStart(f.bool()?),
+            104 => Self::FlushPeriodMs(f.uint32()?),
+            112 => Self::FlushTimeoutMs(f.uint32()?),
+            128 => Self::NotifyTraceur(f.bool()?),
+            138 => Self::TriggerConfig(TraceConfigTriggerConfigReader::new(f.bytes()?)),
+            146 => Self::ActivateTriggers(f.string()?),
+            152 => Self::AllowUserBuildTracing(f.bool()?),
+            162 => {
+                Self::BuiltinDataSources(
+                    TraceConfigBuiltinDataSourceReader::new(f.bytes()?),
+                )
+            }
+            170 => {
+                Self::IncrementalStateConfig(
+                    TraceConfigIncrementalStateConfigReader::new(f.bytes()?),
+                )
+            }
+            178 => Self::UniqueSessionName(f.string()?),
+            184 => Self::DataSourceStopTimeoutMs(f.uint32()?),
+            192 => Self::CompressionType(TraceConfigCompressionType(f.enumeration()?)),
+            202 => {
+                Self::IncidentReportConfig(
+                    TraceConfigIncidentReportConfigReader::new(f.bytes()?),
+                )
+            }
+            216 => Self::TraceUuidMsb(f.int64()?),
+            224 => Self::TraceUuidLsb(f.int64()?),
+            234 => Self::OutputPath(f.string()?),
+            240 => Self::BugreportScore(f.int32()?),
+            248 => Self::StatsdLogging(TraceConfigStatsdLogging(f.enumeration()?)),
+            266 => Self::TraceFilter(TraceConfigTraceFilterReader::new(f.bytes()?)),
+            274 => {
+                Self::AndroidReportConfig(
+                    TraceConfigAndroidReportConfigReader::new(f.bytes()?),
+                )
+            }
+            282 => {
+                Self::CmdTraceStartDelay(
+                    TraceConfigCmdTraceStartDelayReader::new(f.bytes()?),
+                )
+            }
+            288 => Self::PreferSuspendClockForDuration(f.bool()?),
+            306 => Self::BugreportFilename(f.string()?),
+            314 => {
+                Self::SessionSemaphores(
+                    TraceConfigSessionSemaphoreReader::new(f.bytes()?),
+                )
+            }
+            322 => Self::PriorityBoost(crate::PriorityBoostConfigReader::new(f.bytes()?)),
+            328 => Self::ExclusivePrio(f.uint32()?),
+            344 => Self::TraceAllMachines(f.bool()?),
+            352 => Self::WriteFlushMode(TraceConfigWriteFlushMode(f.enumeration()?)),
+            360 => Self::FflushPostWrite(TraceConfigFFlushMode(f.enumeration()?)),
+            378 => Self::Compression(TraceConfigCompressionConfigReader::new(f.bytes()?)),
+            386 => Self::TraceAttributes(crate::TraceAttributesReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigReader<'a> {
-    type Item = Result<TraceConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig",
-            fields: &[
-                d::repeated(
-                    "buffers",
-                    1,
-                    d::Kind::Message(|| TraceConfigBufferConfig::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "data_sources",
-                    2,
-                    d::Kind::Message(|| TraceConfigDataSource::DESCRIPTOR),
-                ),
-                d::optional("duration_ms", 3, d::Kind::Uint32),
-                d::optional("enable_extra_guardrails", 4, d::Kind::Bool),
-                d::optional(
-                    "lockdown_mode",
-                    5,
-                    d::enum_kind::<TraceConfigLockdownModeOperation>(),
-                ),
-                d::repeated(
-                    "producers",
-                    6,
-                    d::Kind::Message(|| TraceConfigProducerConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "statsd_metadata",
-                    7,
-                    d::Kind::Message(|| TraceConfigStatsdMetadata::DESCRIPTOR),
-                ),
-                d::optional("write_into_file", 8, d::Kind::Bool),
-                d::optional("file_write_period_ms", 9, d::Kind::Uint32),
-                d::optional("max_file_size_bytes", 10, d::Kind::Uint64),
-                d::optional(
-                    "guardrail_overrides",
-                    11,
-                    d::Kind::Message(|| TraceConfigGuardrailOverrides::DESCRIPTOR),
-                ),
-                d::optional("deferred_start", 12, d::Kind::Bool),
-                d::optional("flush_period_ms", 13, d::Kind::Uint32),
-                d::optional("flush_timeout_ms", 14, d::Kind::Uint32),
-                d::optional("notify_traceur", 16, d::Kind::Bool),
-                d::optional(
-                    "trigger_config",
-                    17,
-                    d::Kind::Message(|| TraceConfigTriggerConfig::DESCRIPTOR),
-                ),
-                d::repeated("activate_triggers", 18, d::Kind::String),
-                d::optional("allow_user_build_tracing", 19, d::Kind::Bool),
-                d::optional(
-                    "builtin_data_sources",
-                    20,
-                    d::Kind::Message(|| TraceConfigBuiltinDataSource::DESCRIPTOR),
-                ),
-                d::optional(
-                    "incremental_state_config",
-                    21,
-                    d::Kind::Message(|| TraceConfigIncrementalStateConfig::DESCRIPTOR),
-                ),
-                d::optional("unique_session_name", 22, d::Kind::String),
-                d::optional("data_source_stop_timeout_ms", 23, d::Kind::Uint32),
-                d::optional(
-                    "compression_type",
-                    24,
-                    d::enum_kind::<TraceConfigCompressionType>(),
-                ),
-                d::optional(
-                    "incident_report_config",
-                    25,
-                    d::Kind::Message(|| TraceConfigIncidentReportConfig::DESCRIPTOR),
-                ),
-                d::optional("trace_uuid_msb", 27, d::Kind::Int64),
-                d::optional("trace_uuid_lsb", 28, d::Kind::Int64),
-                d::optional("output_path", 29, d::Kind::String),
-                d::optional("bugreport_score", 30, d::Kind::Int32),
-                d::optional(
-                    "statsd_logging",
-                    31,
-                    d::enum_kind::<TraceConfigStatsdLogging>(),
-                ),
-                d::optional(
-                    "trace_filter",
-                    33,
-                    d::Kind::Message(|| TraceConfigTraceFilter::DESCRIPTOR),
-                ),
-                d::optional(
-                    "android_report_config",
-                    34,
-                    d::Kind::Message(|| TraceConfigAndroidReportConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "cmd_trace_start_delay",
-                    35,
-                    d::Kind::Message(|| TraceConfigCmdTraceStartDelay::DESCRIPTOR),
-                ),
-                d::optional("prefer_suspend_clock_for_duration", 36, d::Kind::Bool),
-                d::optional("bugreport_filename", 38, d::Kind::String),
-                d::repeated(
-                    "session_semaphores",
-                    39,
-                    d::Kind::Message(|| TraceConfigSessionSemaphore::DESCRIPTOR),
-                ),
-                d::optional(
-                    "priority_boost",
-                    40,
-                    d::Kind::Message(|| crate::PriorityBoostConfig::DESCRIPTOR),
-                ),
-                d::optional("exclusive_prio", 41, d::Kind::Uint32),
-                d::optional("trace_all_machines", 43, d::Kind::Bool),
-                d::optional(
-                    "write_flush_mode",
-                    44,
-                    d::enum_kind::<TraceConfigWriteFlushMode>(),
-                ),
-                d::optional(
-                    "fflush_post_write",
-                    45,
-                    d::enum_kind::<TraceConfigFFlushMode>(),
-                ),
-                d::optional(
-                    "compression",
-                    47,
-                    d::Kind::Message(|| TraceConfigCompressionConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "trace_attributes",
-                    48,
-                    d::Kind::Message(|| crate::TraceAttributes::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig",
+        &[
+            d::repeated("buffers", 1, d::of!(TraceConfigBufferConfig)),
+            d::repeated("data_sources", 2, d::of!(TraceConfigDataSource)),
+            d::optional("duration_ms", 3, d::Kind::Uint32),
+            d::optional("enable_extra_guardrails", 4, d::Kind::Bool),
+            d::optional(
+                "lockdown_mode",
+                5,
+                d::enum_kind::<TraceConfigLockdownModeOperation>(),
+            ),
+            d::repeated("producers", 6, d::of!(TraceConfigProducerConfig)),
+            d::optional("statsd_metadata", 7, d::of!(TraceConfigStatsdMetadata)),
+            d::optional("write_into_file", 8, d::Kind::Bool),
+            d::optional("file_write_period_ms", 9, d::Kind::Uint32),
+            d::optional("max_file_size_bytes", 10, d::Kind::Uint64),
+            d::optional(
+                "guardrail_overrides",
+                11,
+                d::of!(TraceConfigGuardrailOverrides),
+            ),
+            d::optional("deferred_start", 12, d::Kind::Bool),
+            d::optional("flush_period_ms", 13, d::Kind::Uint32),
+            d::optional("flush_timeout_ms", 14, d::Kind::Uint32),
+            d::optional("notify_traceur", 16, d::Kind::Bool),
+            d::optional("trigger_config", 17, d::of!(TraceConfigTriggerConfig)),
+            d::repeated("activate_triggers", 18, d::Kind::String),
+            d::optional("allow_user_build_tracing", 19, d::Kind::Bool),
+            d::optional(
+                "builtin_data_sources",
+                20,
+                d::of!(TraceConfigBuiltinDataSource),
+            ),
+            d::optional(
+                "incremental_state_config",
+                21,
+                d::of!(TraceConfigIncrementalStateConfig),
+            ),
+            d::optional("unique_session_name", 22, d::Kind::String),
+            d::optional("data_source_stop_timeout_ms", 23, d::Kind::Uint32),
+            d::optional(
+                "compression_type",
+                24,
+                d::enum_kind::<TraceConfigCompressionType>(),
+            ),
+            d::optional(
+                "incident_report_config",
+                25,
+                d::of!(TraceConfigIncidentReportConfig),
+            ),
+            d::optional("trace_uuid_msb", 27, d::Kind::Int64),
+            d::optional("trace_uuid_lsb", 28, d::Kind::Int64),
+            d::optional("output_path", 29, d::Kind::String),
+            d::optional("bugreport_score", 30, d::Kind::Int32),
+            d::optional(
+                "statsd_logging",
+                31,
+                d::enum_kind::<TraceConfigStatsdLogging>(),
+            ),
+            d::optional("trace_filter", 33, d::of!(TraceConfigTraceFilter)),
+            d::optional(
+                "android_report_config",
+                34,
+                d::of!(TraceConfigAndroidReportConfig),
+            ),
+            d::optional(
+                "cmd_trace_start_delay",
+                35,
+                d::of!(TraceConfigCmdTraceStartDelay),
+            ),
+            d::optional("prefer_suspend_clock_for_duration", 36, d::Kind::Bool),
+            d::optional("bugreport_filename", 38, d::Kind::String),
+            d::repeated("session_semaphores", 39, d::of!(TraceConfigSessionSemaphore)),
+            d::optional("priority_boost", 40, d::of!(crate ::PriorityBoostConfig)),
+            d::optional("exclusive_prio", 41, d::Kind::Uint32),
+            d::optional("trace_all_machines", 43, d::Kind::Bool),
+            d::optional(
+                "write_flush_mode",
+                44,
+                d::enum_kind::<TraceConfigWriteFlushMode>(),
+            ),
+            d::optional(
+                "fflush_post_write",
+                45,
+                d::enum_kind::<TraceConfigFFlushMode>(),
+            ),
+            d::optional("compression", 47, d::of!(TraceConfigCompressionConfig)),
+            d::optional("trace_attributes", 48, d::of!(crate ::TraceAttributes)),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.BufferConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigBufferConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub size_kb: Option<u32>,
-    /// Field 4, enumeration.
-    #[pb(enumeration, 4)]
-    pub fill_policy: Option<TraceConfigBufferConfigFillPolicy>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub transfer_on_clone: Option<bool>,
-    /// Field 6, bool.
-    #[pb(bool, 6)]
-    pub clear_before_clone: Option<bool>,
-    /// Field 7, string.
-    #[pb(string, 7)]
-    pub name: Option<String>,
-    /// Field 8, enumeration.
-    #[pb(enumeration, 8)]
-    pub experimental_mode: Option<TraceConfigBufferConfigExperimentalMode>,
+    #[pb(uint32, 1)] pub size_kb: Option<u32>,
+    #[pb(enumeration, 4)] pub fill_policy: Option<TraceConfigBufferConfigFillPolicy>,
+    #[pb(bool, 5)] pub transfer_on_clone: Option<bool>,
+    #[pb(bool, 6)] pub clear_before_clone: Option<bool>,
+    #[pb(string, 7)] pub name: Option<String>,
+    #[pb(enumeration, 8)] pub experimental_mode: Option<TraceConfigBufferConfigExperimentalMode>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigBufferConfig`], field by field; dropping it closes the message.
-pub struct TraceConfigBufferConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigBufferConfig`]; dropping it closes the message.
+pub struct TraceConfigBufferConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigBufferConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.BufferConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigBufferConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn size_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 4, enumeration.
-    #[inline]
-    pub fn fill_policy(
+    #[inline] pub fn size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn fill_policy(
         &mut self,
         value: TraceConfigBufferConfigFillPolicy,
     ) -> &mut Self {
         rt::enumeration::<4>(&mut self.s, value.0);
         self
     }
-    /// Field 5, bool.
-    #[inline]
-    pub fn transfer_on_clone(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, bool.
-    #[inline]
-    pub fn clear_before_clone(&mut self, value: bool) -> &mut Self {
-        rt::bool::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, enumeration.
-    #[inline]
-    pub fn experimental_mode(
+    #[inline] pub fn transfer_on_clone(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    #[inline] pub fn clear_before_clone(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+    #[inline] pub fn experimental_mode(
         &mut self,
         value: TraceConfigBufferConfigExperimentalMode,
     ) -> &mut Self {
@@ -1338,2592 +790,1436 @@ impl TraceConfigBufferConfigWriter<'_> {
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.BufferConfig` where it lies, field by field.
+pub type TraceConfigBufferConfigReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigBufferConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.BufferConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigBufferConfigField<'a> {
-    /// Field 1, uint32.
     SizeKb(u32),
-    /// Field 4, enumeration.
     FillPolicy(TraceConfigBufferConfigFillPolicy),
-    /// Field 5, bool.
     TransferOnClone(bool),
-    /// Field 6, bool.
     ClearBeforeClone(bool),
-    /// Field 7, string.
     Name(&'a str),
-    /// Field 8, enumeration.
     ExperimentalMode(TraceConfigBufferConfigExperimentalMode),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.BufferConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigBufferConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigBufferConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigBufferConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TraceConfigBufferConfigField::SizeKb(f.uint32()?),
-                    32 => {
-                        TraceConfigBufferConfigField::FillPolicy(
-                            TraceConfigBufferConfigFillPolicy(f.enumeration()?),
-                        )
-                    }
-                    40 => TraceConfigBufferConfigField::TransferOnClone(f.bool()?),
-                    48 => TraceConfigBufferConfigField::ClearBeforeClone(f.bool()?),
-                    58 => TraceConfigBufferConfigField::Name(f.string()?),
-                    64 => {
-                        TraceConfigBufferConfigField::ExperimentalMode(
-                            TraceConfigBufferConfigExperimentalMode(f.enumeration()?),
-                        )
-                    }
-                    _ => TraceConfigBufferConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigBufferConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::SizeKb(f.uint32()?),
+            32 => Self::FillPolicy(TraceConfigBufferConfigFillPolicy(f.enumeration()?)),
+            40 => Self::TransferOnClone(f.bool()?),
+            48 => Self::ClearBeforeClone(f.bool()?),
+            58 => Self::Name(f.string()?),
+            64 => {
+                Self::ExperimentalMode(
+                    TraceConfigBufferConfigExperimentalMode(f.enumeration()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigBufferConfigReader<'a> {
-    type Item = Result<TraceConfigBufferConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigBufferConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.BufferConfig",
-            fields: &[
-                d::optional("size_kb", 1, d::Kind::Uint32),
-                d::optional(
-                    "fill_policy",
-                    4,
-                    d::enum_kind::<TraceConfigBufferConfigFillPolicy>(),
-                ),
-                d::optional("transfer_on_clone", 5, d::Kind::Bool),
-                d::optional("clear_before_clone", 6, d::Kind::Bool),
-                d::optional("name", 7, d::Kind::String),
-                d::optional(
-                    "experimental_mode",
-                    8,
-                    d::enum_kind::<TraceConfigBufferConfigExperimentalMode>(),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.BufferConfig",
+        &[
+            d::optional("size_kb", 1, d::Kind::Uint32),
+            d::optional(
+                "fill_policy",
+                4,
+                d::enum_kind::<TraceConfigBufferConfigFillPolicy>(),
+            ),
+            d::optional("transfer_on_clone", 5, d::Kind::Bool),
+            d::optional("clear_before_clone", 6, d::Kind::Bool),
+            d::optional("name", 7, d::Kind::String),
+            d::optional(
+                "experimental_mode",
+                8,
+                d::enum_kind::<TraceConfigBufferConfigExperimentalMode>(),
+            ),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.DataSource`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigDataSource {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub config: Option<crate::DataSourceConfig>,
-    /// Field 2, repeated string.
-    #[pb(string, 2, repeated)]
-    pub producer_name_filter: Vec<String>,
-    /// Field 3, repeated string.
-    #[pb(string, 3, repeated)]
-    pub producer_name_regex_filter: Vec<String>,
-    /// Field 4, repeated string.
-    #[pb(string, 4, repeated)]
-    pub machine_name_filter: Vec<String>,
+    #[pb(message, 1)] pub config: Option<crate::DataSourceConfig>,
+    #[pb(string, 2, repeated)] pub producer_name_filter: Vec<String>,
+    #[pb(string, 3, repeated)] pub producer_name_regex_filter: Vec<String>,
+    #[pb(string, 4, repeated)] pub machine_name_filter: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigDataSource`], field by field; dropping it closes the message.
-pub struct TraceConfigDataSourceWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigDataSource`]; dropping it closes the message.
+pub struct TraceConfigDataSourceWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigDataSourceWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.DataSource";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigDataSourceWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `config`, its body already encoded.
-    #[inline]
-    pub fn config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    /// Field 2, repeated string.
-    #[inline]
-    pub fn producer_name_filter(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn config_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    #[inline] pub fn producer_name_filter(&mut self, value: &str) -> &mut Self {
         rt::string::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, repeated string.
-    #[inline]
-    pub fn producer_name_regex_filter(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn producer_name_regex_filter(&mut self, value: &str) -> &mut Self {
         rt::string::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, repeated string.
-    #[inline]
-    pub fn machine_name_filter(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn machine_name_filter(&mut self, value: &str) -> &mut Self {
         rt::string::<4>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.DataSource` where it lies, field by field.
+pub type TraceConfigDataSourceReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigDataSourceField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.DataSource`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigDataSourceField<'a> {
-    /// Field 1, message.
     Config(crate::DataSourceConfigReader<'a>),
-    /// Field 2, repeated string.
     ProducerNameFilter(&'a str),
-    /// Field 3, repeated string.
     ProducerNameRegexFilter(&'a str),
-    /// Field 4, repeated string.
     MachineNameFilter(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.DataSource` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigDataSourceReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigDataSourceReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigDataSourceField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TraceConfigDataSourceField::Config(
-                            crate::DataSourceConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    18 => TraceConfigDataSourceField::ProducerNameFilter(f.string()?),
-                    26 => {
-                        TraceConfigDataSourceField::ProducerNameRegexFilter(f.string()?)
-                    }
-                    34 => TraceConfigDataSourceField::MachineNameFilter(f.string()?),
-                    _ => TraceConfigDataSourceField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigDataSourceField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Config(crate::DataSourceConfigReader::new(f.bytes()?)),
+            18 => Self::ProducerNameFilter(f.string()?),
+            26 => Self::ProducerNameRegexFilter(f.string()?),
+            34 => Self::MachineNameFilter(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigDataSourceReader<'a> {
-    type Item = Result<TraceConfigDataSourceField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigDataSource {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.DataSource",
-            fields: &[
-                d::optional(
-                    "config",
-                    1,
-                    d::Kind::Message(|| crate::DataSourceConfig::DESCRIPTOR),
-                ),
-                d::repeated("producer_name_filter", 2, d::Kind::String),
-                d::repeated("producer_name_regex_filter", 3, d::Kind::String),
-                d::repeated("machine_name_filter", 4, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.DataSource",
+        &[
+            d::optional("config", 1, d::of!(crate ::DataSourceConfig)),
+            d::repeated("producer_name_filter", 2, d::Kind::String),
+            d::repeated("producer_name_regex_filter", 3, d::Kind::String),
+            d::repeated("machine_name_filter", 4, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.BuiltinDataSource`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigBuiltinDataSource {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub disable_clock_snapshotting: Option<bool>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub disable_trace_config: Option<bool>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub disable_system_info: Option<bool>,
-    /// Field 4, bool.
-    #[pb(bool, 4)]
-    pub disable_service_events: Option<bool>,
-    /// Field 5, enumeration.
-    #[pb(enumeration, 5)]
-    pub primary_trace_clock: Option<crate::BuiltinClock>,
-    /// Field 6, uint32.
-    #[pb(uint32, 6)]
-    pub snapshot_interval_ms: Option<u32>,
-    /// Field 7, bool.
-    #[pb(bool, 7)]
-    pub prefer_suspend_clock_for_snapshot: Option<bool>,
-    /// Field 8, bool.
-    #[pb(bool, 8)]
-    pub disable_chunk_usage_histograms: Option<bool>,
-    /// Field 9, bool.
-    #[pb(bool, 9)]
-    pub disable_extension_descriptors: Option<bool>,
-    /// Field 10, bool.
-    #[pb(bool, 10)]
-    pub enable_concurrent_session_events: Option<bool>,
+    #[pb(bool, 1)] pub disable_clock_snapshotting: Option<bool>,
+    #[pb(bool, 2)] pub disable_trace_config: Option<bool>,
+    #[pb(bool, 3)] pub disable_system_info: Option<bool>,
+    #[pb(bool, 4)] pub disable_service_events: Option<bool>,
+    #[pb(enumeration, 5)] pub primary_trace_clock: Option<crate::BuiltinClock>,
+    #[pb(uint32, 6)] pub snapshot_interval_ms: Option<u32>,
+    #[pb(bool, 7)] pub prefer_suspend_clock_for_snapshot: Option<bool>,
+    #[pb(bool, 8)] pub disable_chunk_usage_histograms: Option<bool>,
+    #[pb(bool, 9)] pub disable_extension_descriptors: Option<bool>,
+    #[pb(bool, 10)] pub enable_concurrent_session_events: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigBuiltinDataSource`], field by field; dropping it closes the message.
-pub struct TraceConfigBuiltinDataSourceWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigBuiltinDataSource`]; dropping it closes the message.
+pub struct TraceConfigBuiltinDataSourceWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigBuiltinDataSourceWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.BuiltinDataSource";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigBuiltinDataSourceWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn disable_clock_snapshotting(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn disable_clock_snapshotting(&mut self, value: bool) -> &mut Self {
         rt::bool::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, bool.
-    #[inline]
-    pub fn disable_trace_config(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn disable_trace_config(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, bool.
-    #[inline]
-    pub fn disable_system_info(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn disable_system_info(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, bool.
-    #[inline]
-    pub fn disable_service_events(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn disable_service_events(&mut self, value: bool) -> &mut Self {
         rt::bool::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, enumeration.
-    #[inline]
-    pub fn primary_trace_clock(&mut self, value: crate::BuiltinClock) -> &mut Self {
+    #[inline] pub fn primary_trace_clock(&mut self, value: crate::BuiltinClock) -> &mut Self {
         rt::enumeration::<5>(&mut self.s, value.0);
         self
     }
-    /// Field 6, uint32.
-    #[inline]
-    pub fn snapshot_interval_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn snapshot_interval_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<6>(&mut self.s, value);
         self
     }
-    /// Field 7, bool.
-    #[inline]
-    pub fn prefer_suspend_clock_for_snapshot(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn prefer_suspend_clock_for_snapshot(&mut self, value: bool) -> &mut Self {
         rt::bool::<7>(&mut self.s, value);
         self
     }
-    /// Field 8, bool.
-    #[inline]
-    pub fn disable_chunk_usage_histograms(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn disable_chunk_usage_histograms(&mut self, value: bool) -> &mut Self {
         rt::bool::<8>(&mut self.s, value);
         self
     }
-    /// Field 9, bool.
-    #[inline]
-    pub fn disable_extension_descriptors(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn disable_extension_descriptors(&mut self, value: bool) -> &mut Self {
         rt::bool::<9>(&mut self.s, value);
         self
     }
-    /// Field 10, bool.
-    #[inline]
-    pub fn enable_concurrent_session_events(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn enable_concurrent_session_events(&mut self, value: bool) -> &mut Self {
         rt::bool::<10>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.BuiltinDataSource` where it lies, field by field.
+pub type TraceConfigBuiltinDataSourceReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigBuiltinDataSourceField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.BuiltinDataSource`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigBuiltinDataSourceField<'a> {
-    /// Field 1, bool.
     DisableClockSnapshotting(bool),
-    /// Field 2, bool.
     DisableTraceConfig(bool),
-    /// Field 3, bool.
     DisableSystemInfo(bool),
-    /// Field 4, bool.
     DisableServiceEvents(bool),
-    /// Field 5, enumeration.
     PrimaryTraceClock(crate::BuiltinClock),
-    /// Field 6, uint32.
     SnapshotIntervalMs(u32),
-    /// Field 7, bool.
     PreferSuspendClockForSnapshot(bool),
-    /// Field 8, bool.
     DisableChunkUsageHistograms(bool),
-    /// Field 9, bool.
     DisableExtensionDescriptors(bool),
-    /// Field 10, bool.
     EnableConcurrentSessionEvents(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.BuiltinDataSource` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigBuiltinDataSourceReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigBuiltinDataSourceReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigBuiltinDataSourceField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        TraceConfigBuiltinDataSourceField::DisableClockSnapshotting(
-                            f.bool()?,
-                        )
-                    }
-                    16 => {
-                        TraceConfigBuiltinDataSourceField::DisableTraceConfig(f.bool()?)
-                    }
-                    24 => TraceConfigBuiltinDataSourceField::DisableSystemInfo(f.bool()?),
-                    32 => {
-                        TraceConfigBuiltinDataSourceField::DisableServiceEvents(
-                            f.bool()?,
-                        )
-                    }
-                    40 => {
-                        TraceConfigBuiltinDataSourceField::PrimaryTraceClock(
-                            crate::BuiltinClock(f.enumeration()?),
-                        )
-                    }
-                    48 => {
-                        TraceConfigBuiltinDataSourceField::SnapshotIntervalMs(
-                            f.uint32()?,
-                        )
-                    }
-                    56 => {
-                        TraceConfigBuiltinDataSourceField::PreferSuspendClockForSnapshot(
-                            f.bool()?,
-                        )
-                    }
-                    64 => {
-                        TraceConfigBuiltinDataSourceField::DisableChunkUsageHistograms(
-                            f.bool()?,
-                        )
-                    }
-                    72 => {
-                        TraceConfigBuiltinDataSourceField::DisableExtensionDescriptors(
-                            f.bool()?,
-                        )
-                    }
-                    80 => {
-                        TraceConfigBuiltinDataSourceField::EnableConcurrentSessionEvents(
-                            f.bool()?,
-                        )
-                    }
-                    _ => TraceConfigBuiltinDataSourceField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigBuiltinDataSourceField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::DisableClockSnapshotting(f.bool()?),
+            16 => Self::DisableTraceConfig(f.bool()?),
+            24 => Self::DisableSystemInfo(f.bool()?),
+            32 => Self::DisableServiceEvents(f.bool()?),
+            40 => Self::PrimaryTraceClock(crate::BuiltinClock(f.enumeration()?)),
+            48 => Self::SnapshotIntervalMs(f.uint32()?),
+            56 => Self::PreferSuspendClockForSnapshot(f.bool()?),
+            64 => Self::DisableChunkUsageHistograms(f.bool()?),
+            72 => Self::DisableExtensionDescriptors(f.bool()?),
+            80 => Self::EnableConcurrentSessionEvents(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigBuiltinDataSourceReader<'a> {
-    type Item = Result<TraceConfigBuiltinDataSourceField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigBuiltinDataSource {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.BuiltinDataSource",
-            fields: &[
-                d::optional("disable_clock_snapshotting", 1, d::Kind::Bool),
-                d::optional("disable_trace_config", 2, d::Kind::Bool),
-                d::optional("disable_system_info", 3, d::Kind::Bool),
-                d::optional("disable_service_events", 4, d::Kind::Bool),
-                d::optional(
-                    "primary_trace_clock",
-                    5,
-                    d::enum_kind::<crate::BuiltinClock>(),
-                ),
-                d::optional("snapshot_interval_ms", 6, d::Kind::Uint32),
-                d::optional("prefer_suspend_clock_for_snapshot", 7, d::Kind::Bool),
-                d::optional("disable_chunk_usage_histograms", 8, d::Kind::Bool),
-                d::optional("disable_extension_descriptors", 9, d::Kind::Bool),
-                d::optional("enable_concurrent_session_events", 10, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.BuiltinDataSource",
+        &[
+            d::optional("disable_clock_snapshotting", 1, d::Kind::Bool),
+            d::optional("disable_trace_config", 2, d::Kind::Bool),
+            d::optional("disable_system_info", 3, d::Kind::Bool),
+            d::optional("disable_service_events", 4, d::Kind::Bool),
+            d::optional("primary_trace_clock", 5, d::enum_kind::<crate::BuiltinClock>()),
+            d::optional("snapshot_interval_ms", 6, d::Kind::Uint32),
+            d::optional("prefer_suspend_clock_for_snapshot", 7, d::Kind::Bool),
+            d::optional("disable_chunk_usage_histograms", 8, d::Kind::Bool),
+            d::optional("disable_extension_descriptors", 9, d::Kind::Bool),
+            d::optional("enable_concurrent_session_events", 10, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.ProducerConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigProducerConfig {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub producer_name: Option<String>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub shm_size_kb: Option<u32>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub page_size_kb: Option<u32>,
+    #[pb(string, 1)] pub producer_name: Option<String>,
+    #[pb(uint32, 2)] pub shm_size_kb: Option<u32>,
+    #[pb(uint32, 3)] pub page_size_kb: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigProducerConfig`], field by field; dropping it closes the message.
-pub struct TraceConfigProducerConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigProducerConfig`]; dropping it closes the message.
+pub struct TraceConfigProducerConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigProducerConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.ProducerConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigProducerConfigWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn producer_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn shm_size_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn page_size_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn shm_size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn page_size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.ProducerConfig` where it lies, field by field.
+pub type TraceConfigProducerConfigReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigProducerConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.ProducerConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigProducerConfigField<'a> {
-    /// Field 1, string.
     ProducerName(&'a str),
-    /// Field 2, uint32.
     ShmSizeKb(u32),
-    /// Field 3, uint32.
     PageSizeKb(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.ProducerConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigProducerConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigProducerConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigProducerConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => TraceConfigProducerConfigField::ProducerName(f.string()?),
-                    16 => TraceConfigProducerConfigField::ShmSizeKb(f.uint32()?),
-                    24 => TraceConfigProducerConfigField::PageSizeKb(f.uint32()?),
-                    _ => TraceConfigProducerConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigProducerConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::ProducerName(f.string()?),
+            16 => Self::ShmSizeKb(f.uint32()?),
+            24 => Self::PageSizeKb(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigProducerConfigReader<'a> {
-    type Item = Result<TraceConfigProducerConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigProducerConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.ProducerConfig",
-            fields: &[
-                d::optional("producer_name", 1, d::Kind::String),
-                d::optional("shm_size_kb", 2, d::Kind::Uint32),
-                d::optional("page_size_kb", 3, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.ProducerConfig",
+        &[
+            d::optional("producer_name", 1, d::Kind::String),
+            d::optional("shm_size_kb", 2, d::Kind::Uint32),
+            d::optional("page_size_kb", 3, d::Kind::Uint32),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.StatsdMetadata`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigStatsdMetadata {
-    /// Field 1, int64.
-    #[pb(int64, 1)]
-    pub triggering_alert_id: Option<i64>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub triggering_config_uid: Option<i32>,
-    /// Field 3, int64.
-    #[pb(int64, 3)]
-    pub triggering_config_id: Option<i64>,
-    /// Field 4, int64.
-    #[pb(int64, 4)]
-    pub triggering_subscription_id: Option<i64>,
+    #[pb(int64, 1)] pub triggering_alert_id: Option<i64>,
+    #[pb(int32, 2)] pub triggering_config_uid: Option<i32>,
+    #[pb(int64, 3)] pub triggering_config_id: Option<i64>,
+    #[pb(int64, 4)] pub triggering_subscription_id: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigStatsdMetadata`], field by field; dropping it closes the message.
-pub struct TraceConfigStatsdMetadataWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigStatsdMetadata`]; dropping it closes the message.
+pub struct TraceConfigStatsdMetadataWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigStatsdMetadataWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.StatsdMetadata";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigStatsdMetadataWriter<'_> {
-    /// Field 1, int64.
-    #[inline]
-    pub fn triggering_alert_id(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn triggering_alert_id(&mut self, value: i64) -> &mut Self {
         rt::int64::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, int32.
-    #[inline]
-    pub fn triggering_config_uid(&mut self, value: i32) -> &mut Self {
+    #[inline] pub fn triggering_config_uid(&mut self, value: i32) -> &mut Self {
         rt::int32::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, int64.
-    #[inline]
-    pub fn triggering_config_id(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn triggering_config_id(&mut self, value: i64) -> &mut Self {
         rt::int64::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, int64.
-    #[inline]
-    pub fn triggering_subscription_id(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn triggering_subscription_id(&mut self, value: i64) -> &mut Self {
         rt::int64::<4>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.StatsdMetadata` where it lies, field by field.
+pub type TraceConfigStatsdMetadataReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigStatsdMetadataField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.StatsdMetadata`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigStatsdMetadataField<'a> {
-    /// Field 1, int64.
     TriggeringAlertId(i64),
-    /// Field 2, int32.
     TriggeringConfigUid(i32),
-    /// Field 3, int64.
     TriggeringConfigId(i64),
-    /// Field 4, int64.
     TriggeringSubscriptionId(i64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.StatsdMetadata` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigStatsdMetadataReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigStatsdMetadataReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigStatsdMetadataField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TraceConfigStatsdMetadataField::TriggeringAlertId(f.int64()?),
-                    16 => TraceConfigStatsdMetadataField::TriggeringConfigUid(f.int32()?),
-                    24 => TraceConfigStatsdMetadataField::TriggeringConfigId(f.int64()?),
-                    32 => {
-                        TraceConfigStatsdMetadataField::TriggeringSubscriptionId(
-                            f.int64()?,
-                        )
-                    }
-                    _ => TraceConfigStatsdMetadataField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigStatsdMetadataField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::TriggeringAlertId(f.int64()?),
+            16 => Self::TriggeringConfigUid(f.int32()?),
+            24 => Self::TriggeringConfigId(f.int64()?),
+            32 => Self::TriggeringSubscriptionId(f.int64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigStatsdMetadataReader<'a> {
-    type Item = Result<TraceConfigStatsdMetadataField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigStatsdMetadata {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.StatsdMetadata",
-            fields: &[
-                d::optional("triggering_alert_id", 1, d::Kind::Int64),
-                d::optional("triggering_config_uid", 2, d::Kind::Int32),
-                d::optional("triggering_config_id", 3, d::Kind::Int64),
-                d::optional("triggering_subscription_id", 4, d::Kind::Int64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.StatsdMetadata",
+        &[
+            d::optional("triggering_alert_id", 1, d::Kind::Int64),
+            d::optional("triggering_config_uid", 2, d::Kind::Int32),
+            d::optional("triggering_config_id", 3, d::Kind::Int64),
+            d::optional("triggering_subscription_id", 4, d::Kind::Int64),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.GuardrailOverrides`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigGuardrailOverrides {
-    /// Field 1, uint64.
-    ///
     /// Deprecated.
-    #[pb(uint64, 1)]
-    pub max_upload_per_day_bytes: Option<u64>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub max_tracing_buffer_size_kb: Option<u32>,
+    #[pb(uint64, 1)] pub max_upload_per_day_bytes: Option<u64>,
+    #[pb(uint32, 2)] pub max_tracing_buffer_size_kb: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigGuardrailOverrides`], field by field; dropping it closes the message.
-pub struct TraceConfigGuardrailOverridesWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigGuardrailOverrides`]; dropping it closes the message.
+pub struct TraceConfigGuardrailOverridesWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigGuardrailOverridesWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.GuardrailOverrides";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigGuardrailOverridesWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn max_upload_per_day_bytes(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn max_upload_per_day_bytes(&mut self, value: u64) -> &mut Self {
         rt::uint64::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn max_tracing_buffer_size_kb(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn max_tracing_buffer_size_kb(&mut self, value: u32) -> &mut Self {
         rt::uint32::<2>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.GuardrailOverrides` where it lies, field by field.
+pub type TraceConfigGuardrailOverridesReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigGuardrailOverridesField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.GuardrailOverrides`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigGuardrailOverridesField<'a> {
-    /// Field 1, uint64.
     MaxUploadPerDayBytes(u64),
-    /// Field 2, uint32.
     MaxTracingBufferSizeKb(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.GuardrailOverrides` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigGuardrailOverridesReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigGuardrailOverridesReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigGuardrailOverridesField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        TraceConfigGuardrailOverridesField::MaxUploadPerDayBytes(
-                            f.uint64()?,
-                        )
-                    }
-                    16 => {
-                        TraceConfigGuardrailOverridesField::MaxTracingBufferSizeKb(
-                            f.uint32()?,
-                        )
-                    }
-                    _ => TraceConfigGuardrailOverridesField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigGuardrailOverridesField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::MaxUploadPerDayBytes(f.uint64()?),
+            16 => Self::MaxTracingBufferSizeKb(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigGuardrailOverridesReader<'a> {
-    type Item = Result<TraceConfigGuardrailOverridesField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigGuardrailOverrides {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.GuardrailOverrides",
-            fields: &[
-                d::optional("max_upload_per_day_bytes", 1, d::Kind::Uint64),
-                d::optional("max_tracing_buffer_size_kb", 2, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.GuardrailOverrides",
+        &[
+            d::optional("max_upload_per_day_bytes", 1, d::Kind::Uint64),
+            d::optional("max_tracing_buffer_size_kb", 2, d::Kind::Uint32),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.TriggerConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigTriggerConfig {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub trigger_mode: Option<TraceConfigTriggerConfigTriggerMode>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub triggers: Vec<TraceConfigTriggerConfigTrigger>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub trigger_timeout_ms: Option<u32>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub use_clone_snapshot_if_available: Option<bool>,
+    #[pb(enumeration, 1)] pub trigger_mode: Option<TraceConfigTriggerConfigTriggerMode>,
+    #[pb(message, 2, repeated)] pub triggers: Vec<TraceConfigTriggerConfigTrigger>,
+    #[pb(uint32, 3)] pub trigger_timeout_ms: Option<u32>,
+    #[pb(bool, 5)] pub use_clone_snapshot_if_available: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigTriggerConfig`], field by field; dropping it closes the message.
-pub struct TraceConfigTriggerConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigTriggerConfig`]; dropping it closes the message.
+pub struct TraceConfigTriggerConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigTriggerConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.TriggerConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigTriggerConfigWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn trigger_mode(
+    #[inline] pub fn trigger_mode(
         &mut self,
         value: TraceConfigTriggerConfigTriggerMode,
     ) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn triggers(&mut self) -> TraceConfigTriggerConfigTriggerWriter<'_> {
+    #[inline] pub fn triggers(&mut self) -> TraceConfigTriggerConfigTriggerWriter<'_> {
         rt::message::<2, _>(&mut self.s)
     }
-    /// `triggers`, its body already encoded.
-    #[inline]
-    pub fn triggers_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn trigger_timeout_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn triggers_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    #[inline] pub fn trigger_timeout_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<3>(&mut self.s, value);
         self
     }
-    /// Field 5, bool.
-    #[inline]
-    pub fn use_clone_snapshot_if_available(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn use_clone_snapshot_if_available(&mut self, value: bool) -> &mut Self {
         rt::bool::<5>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.TriggerConfig` where it lies, field by field.
+pub type TraceConfigTriggerConfigReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigTriggerConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.TriggerConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigTriggerConfigField<'a> {
-    /// Field 1, enumeration.
     TriggerMode(TraceConfigTriggerConfigTriggerMode),
-    /// Field 2, repeated message.
     Triggers(TraceConfigTriggerConfigTriggerReader<'a>),
-    /// Field 3, uint32.
     TriggerTimeoutMs(u32),
-    /// Field 5, bool.
     UseCloneSnapshotIfAvailable(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.TriggerConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigTriggerConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigTriggerConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigTriggerConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        TraceConfigTriggerConfigField::TriggerMode(
-                            TraceConfigTriggerConfigTriggerMode(f.enumeration()?),
-                        )
-                    }
-                    18 => {
-                        TraceConfigTriggerConfigField::Triggers(
-                            TraceConfigTriggerConfigTriggerReader::new(f.bytes()?),
-                        )
-                    }
-                    24 => TraceConfigTriggerConfigField::TriggerTimeoutMs(f.uint32()?),
-                    40 => {
-                        TraceConfigTriggerConfigField::UseCloneSnapshotIfAvailable(
-                            f.bool()?,
-                        )
-                    }
-                    _ => TraceConfigTriggerConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigTriggerConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::TriggerMode(TraceConfigTriggerConfigTriggerMode(f.enumeration()?)),
+            18 => Self::Triggers(TraceConfigTriggerConfigTriggerReader::new(f.bytes()?)),
+            24 => Self::TriggerTimeoutMs(f.uint32()?),
+            40 => Self::UseCloneSnapshotIfAvailable(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigTriggerConfigReader<'a> {
-    type Item = Result<TraceConfigTriggerConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigTriggerConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.TriggerConfig",
-            fields: &[
-                d::optional(
-                    "trigger_mode",
-                    1,
-                    d::enum_kind::<TraceConfigTriggerConfigTriggerMode>(),
-                ),
-                d::repeated(
-                    "triggers",
-                    2,
-                    d::Kind::Message(|| TraceConfigTriggerConfigTrigger::DESCRIPTOR),
-                ),
-                d::optional("trigger_timeout_ms", 3, d::Kind::Uint32),
-                d::optional("use_clone_snapshot_if_available", 5, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.TriggerConfig",
+        &[
+            d::optional(
+                "trigger_mode",
+                1,
+                d::enum_kind::<TraceConfigTriggerConfigTriggerMode>(),
+            ),
+            d::repeated("triggers", 2, d::of!(TraceConfigTriggerConfigTrigger)),
+            d::optional("trigger_timeout_ms", 3, d::Kind::Uint32),
+            d::optional("use_clone_snapshot_if_available", 5, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.TriggerConfig.Trigger`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigTriggerConfigTrigger {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub producer_name_regex: Option<String>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub stop_delay_ms: Option<u32>,
-    /// Field 4, uint32.
-    #[pb(uint32, 4)]
-    pub max_per_24_h: Option<u32>,
-    /// Field 5, double.
-    #[pb(double, 5)]
-    pub skip_probability: Option<f64>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(string, 2)] pub producer_name_regex: Option<String>,
+    #[pb(uint32, 3)] pub stop_delay_ms: Option<u32>,
+    #[pb(uint32, 4)] pub max_per_24_h: Option<u32>,
+    #[pb(double, 5)] pub skip_probability: Option<f64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigTriggerConfigTrigger`], field by field; dropping it closes the message.
-pub struct TraceConfigTriggerConfigTriggerWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigTriggerConfigTrigger`]; dropping it closes the message.
+pub struct TraceConfigTriggerConfigTriggerWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigTriggerConfigTriggerWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.TriggerConfig.Trigger";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigTriggerConfigTriggerWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn producer_name_regex(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn producer_name_regex(&mut self, value: &str) -> &mut Self {
         rt::string::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn stop_delay_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint32.
-    #[inline]
-    pub fn max_per_24_h(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, double.
-    #[inline]
-    pub fn skip_probability(&mut self, value: f64) -> &mut Self {
-        rt::double::<5>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn stop_delay_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn max_per_24_h(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+    #[inline] pub fn skip_probability(&mut self, value: f64) -> &mut Self { rt::double::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.TriggerConfig.Trigger` where it lies, field by field.
+pub type TraceConfigTriggerConfigTriggerReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigTriggerConfigTriggerField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.TriggerConfig.Trigger`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigTriggerConfigTriggerField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, string.
     ProducerNameRegex(&'a str),
-    /// Field 3, uint32.
     StopDelayMs(u32),
-    /// Field 4, uint32.
     MaxPer24H(u32),
-    /// Field 5, double.
     SkipProbability(f64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.TriggerConfig.Trigger` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigTriggerConfigTriggerReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigTriggerConfigTriggerReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigTriggerConfigTriggerField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => TraceConfigTriggerConfigTriggerField::Name(f.string()?),
-                    18 => {
-                        TraceConfigTriggerConfigTriggerField::ProducerNameRegex(
-                            f.string()?,
-                        )
-                    }
-                    24 => TraceConfigTriggerConfigTriggerField::StopDelayMs(f.uint32()?),
-                    32 => TraceConfigTriggerConfigTriggerField::MaxPer24H(f.uint32()?),
-                    41 => {
-                        TraceConfigTriggerConfigTriggerField::SkipProbability(
-                            f.double()?,
-                        )
-                    }
-                    _ => TraceConfigTriggerConfigTriggerField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigTriggerConfigTriggerField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            18 => Self::ProducerNameRegex(f.string()?),
+            24 => Self::StopDelayMs(f.uint32()?),
+            32 => Self::MaxPer24H(f.uint32()?),
+            41 => Self::SkipProbability(f.double()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigTriggerConfigTriggerReader<'a> {
-    type Item = Result<TraceConfigTriggerConfigTriggerField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigTriggerConfigTrigger {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.TriggerConfig.Trigger",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::optional("producer_name_regex", 2, d::Kind::String),
-                d::optional("stop_delay_ms", 3, d::Kind::Uint32),
-                d::optional("max_per_24_h", 4, d::Kind::Uint32),
-                d::optional("skip_probability", 5, d::Kind::Double),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.TriggerConfig.Trigger",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("producer_name_regex", 2, d::Kind::String),
+            d::optional("stop_delay_ms", 3, d::Kind::Uint32),
+            d::optional("max_per_24_h", 4, d::Kind::Uint32),
+            d::optional("skip_probability", 5, d::Kind::Double),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.IncrementalStateConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigIncrementalStateConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub clear_period_ms: Option<u32>,
+    #[pb(uint32, 1)] pub clear_period_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigIncrementalStateConfig`], field by field; dropping it closes the message.
-pub struct TraceConfigIncrementalStateConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigIncrementalStateConfig`]; dropping it closes the message.
+pub struct TraceConfigIncrementalStateConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigIncrementalStateConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.IncrementalStateConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigIncrementalStateConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn clear_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn clear_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.IncrementalStateConfig` where it lies, field by field.
+pub type TraceConfigIncrementalStateConfigReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigIncrementalStateConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.IncrementalStateConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigIncrementalStateConfigField<'a> {
-    /// Field 1, uint32.
     ClearPeriodMs(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.IncrementalStateConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigIncrementalStateConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigIncrementalStateConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigIncrementalStateConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        TraceConfigIncrementalStateConfigField::ClearPeriodMs(
-                            f.uint32()?,
-                        )
-                    }
-                    _ => TraceConfigIncrementalStateConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigIncrementalStateConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::ClearPeriodMs(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigIncrementalStateConfigReader<'a> {
-    type Item = Result<TraceConfigIncrementalStateConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigIncrementalStateConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.IncrementalStateConfig",
-            fields: &[d::optional("clear_period_ms", 1, d::Kind::Uint32)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.IncrementalStateConfig",
+        &[d::optional("clear_period_ms", 1, d::Kind::Uint32)],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.CompressionConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigCompressionConfig {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub deflate: Option<TraceConfigCompressionConfigDeflate>,
-    /// Field 2, message.
-    #[pb(message, 2)]
-    pub zstd: Option<TraceConfigCompressionConfigZstd>,
+    #[pb(message, 1)] pub deflate: Option<TraceConfigCompressionConfigDeflate>,
+    #[pb(message, 2)] pub zstd: Option<TraceConfigCompressionConfigZstd>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigCompressionConfig`], field by field; dropping it closes the message.
-pub struct TraceConfigCompressionConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigCompressionConfig`]; dropping it closes the message.
+pub struct TraceConfigCompressionConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigCompressionConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.CompressionConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigCompressionConfigWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn deflate(&mut self) -> TraceConfigCompressionConfigDeflateWriter<'_> {
+    #[inline] pub fn deflate(&mut self) -> TraceConfigCompressionConfigDeflateWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `deflate`, its body already encoded.
-    #[inline]
-    pub fn deflate_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    /// Field 2, message.
-    #[inline]
-    pub fn zstd(&mut self) -> TraceConfigCompressionConfigZstdWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `zstd`, its body already encoded.
-    #[inline]
-    pub fn zstd_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn deflate_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    #[inline] pub fn zstd(&mut self) -> TraceConfigCompressionConfigZstdWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn zstd_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.CompressionConfig` where it lies, field by field.
+pub type TraceConfigCompressionConfigReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigCompressionConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.CompressionConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigCompressionConfigField<'a> {
-    /// Field 1, message.
     Deflate(TraceConfigCompressionConfigDeflateReader<'a>),
-    /// Field 2, message.
     Zstd(TraceConfigCompressionConfigZstdReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.CompressionConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigCompressionConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigCompressionConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigCompressionConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TraceConfigCompressionConfigField::Deflate(
-                            TraceConfigCompressionConfigDeflateReader::new(f.bytes()?),
-                        )
-                    }
-                    18 => {
-                        TraceConfigCompressionConfigField::Zstd(
-                            TraceConfigCompressionConfigZstdReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => TraceConfigCompressionConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigCompressionConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => {
+                Self::Deflate(TraceConfigCompressionConfigDeflateReader::new(f.bytes()?))
+            }
+            18 => Self::Zstd(TraceConfigCompressionConfigZstdReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigCompressionConfigReader<'a> {
-    type Item = Result<TraceConfigCompressionConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigCompressionConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.CompressionConfig",
-            fields: &[
-                d::optional(
-                    "deflate",
-                    1,
-                    d::Kind::Message(|| TraceConfigCompressionConfigDeflate::DESCRIPTOR),
-                ),
-                d::optional(
-                    "zstd",
-                    2,
-                    d::Kind::Message(|| TraceConfigCompressionConfigZstd::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.CompressionConfig",
+        &[
+            d::optional("deflate", 1, d::of!(TraceConfigCompressionConfigDeflate)),
+            d::optional("zstd", 2, d::of!(TraceConfigCompressionConfigZstd)),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.CompressionConfig.Deflate`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigCompressionConfigDeflate {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigCompressionConfigDeflate`], field by field; dropping it closes the message.
-pub struct TraceConfigCompressionConfigDeflateWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigCompressionConfigDeflate`]; dropping it closes the message.
+pub struct TraceConfigCompressionConfigDeflateWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigCompressionConfigDeflateWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.CompressionConfig.Deflate";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigCompressionConfigDeflateWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.CompressionConfig.Deflate` where it lies, field by field.
+pub type TraceConfigCompressionConfigDeflateReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigCompressionConfigDeflateField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.CompressionConfig.Deflate`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigCompressionConfigDeflateField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.CompressionConfig.Deflate` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigCompressionConfigDeflateReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigCompressionConfigDeflateReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigCompressionConfigDeflateField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(TraceConfigCompressionConfigDeflateField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for TraceConfigCompressionConfigDeflateField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigCompressionConfigDeflateReader<'a> {
-    type Item = Result<TraceConfigCompressionConfigDeflateField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigCompressionConfigDeflate {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.CompressionConfig.Deflate",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.CompressionConfig.Deflate",
+        &[],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.CompressionConfig.Zstd`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigCompressionConfigZstd {
-    /// Field 1, int32.
-    #[pb(int32, 1)]
-    pub level: Option<i32>,
+    #[pb(int32, 1)] pub level: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigCompressionConfigZstd`], field by field; dropping it closes the message.
-pub struct TraceConfigCompressionConfigZstdWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigCompressionConfigZstd`]; dropping it closes the message.
+pub struct TraceConfigCompressionConfigZstdWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigCompressionConfigZstdWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.CompressionConfig.Zstd";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigCompressionConfigZstdWriter<'_> {
-    /// Field 1, int32.
-    #[inline]
-    pub fn level(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.CompressionConfig.Zstd` where it lies, field by field.
+pub type TraceConfigCompressionConfigZstdReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigCompressionConfigZstdField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.CompressionConfig.Zstd`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigCompressionConfigZstdField<'a> {
-    /// Field 1, int32.
     Level(i32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.CompressionConfig.Zstd` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigCompressionConfigZstdReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigCompressionConfigZstdReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigCompressionConfigZstdField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TraceConfigCompressionConfigZstdField::Level(f.int32()?),
-                    _ => TraceConfigCompressionConfigZstdField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigCompressionConfigZstdField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Level(f.int32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigCompressionConfigZstdReader<'a> {
-    type Item = Result<TraceConfigCompressionConfigZstdField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigCompressionConfigZstd {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.CompressionConfig.Zstd",
-            fields: &[d::optional("level", 1, d::Kind::Int32)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.CompressionConfig.Zstd",
+        &[d::optional("level", 1, d::Kind::Int32)],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.IncidentReportConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigIncidentReportConfig {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub destination_package: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub destination_class: Option<String>,
-    /// Field 3, int32.
-    #[pb(int32, 3)]
-    pub privacy_level: Option<i32>,
-    /// Field 4, bool.
-    ///
+    #[pb(string, 1)] pub destination_package: Option<String>,
+    #[pb(string, 2)] pub destination_class: Option<String>,
+    #[pb(int32, 3)] pub privacy_level: Option<i32>,
     /// Deprecated.
-    #[pb(bool, 4)]
-    pub skip_dropbox: Option<bool>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub skip_incidentd: Option<bool>,
+    #[pb(bool, 4)] pub skip_dropbox: Option<bool>,
+    #[pb(bool, 5)] pub skip_incidentd: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigIncidentReportConfig`], field by field; dropping it closes the message.
-pub struct TraceConfigIncidentReportConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigIncidentReportConfig`]; dropping it closes the message.
+pub struct TraceConfigIncidentReportConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigIncidentReportConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.IncidentReportConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigIncidentReportConfigWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn destination_package(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn destination_package(&mut self, value: &str) -> &mut Self {
         rt::string::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, string.
-    #[inline]
-    pub fn destination_class(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn destination_class(&mut self, value: &str) -> &mut Self {
         rt::string::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, int32.
-    #[inline]
-    pub fn privacy_level(&mut self, value: i32) -> &mut Self {
-        rt::int32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, bool.
-    #[inline]
-    pub fn skip_dropbox(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, bool.
-    #[inline]
-    pub fn skip_incidentd(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn privacy_level(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    #[inline] pub fn skip_dropbox(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
+    #[inline] pub fn skip_incidentd(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.IncidentReportConfig` where it lies, field by field.
+pub type TraceConfigIncidentReportConfigReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigIncidentReportConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.IncidentReportConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigIncidentReportConfigField<'a> {
-    /// Field 1, string.
     DestinationPackage(&'a str),
-    /// Field 2, string.
     DestinationClass(&'a str),
-    /// Field 3, int32.
     PrivacyLevel(i32),
-    /// Field 4, bool.
     SkipDropbox(bool),
-    /// Field 5, bool.
     SkipIncidentd(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.IncidentReportConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigIncidentReportConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigIncidentReportConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigIncidentReportConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TraceConfigIncidentReportConfigField::DestinationPackage(
-                            f.string()?,
-                        )
-                    }
-                    18 => {
-                        TraceConfigIncidentReportConfigField::DestinationClass(
-                            f.string()?,
-                        )
-                    }
-                    24 => TraceConfigIncidentReportConfigField::PrivacyLevel(f.int32()?),
-                    32 => TraceConfigIncidentReportConfigField::SkipDropbox(f.bool()?),
-                    40 => TraceConfigIncidentReportConfigField::SkipIncidentd(f.bool()?),
-                    _ => TraceConfigIncidentReportConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigIncidentReportConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::DestinationPackage(f.string()?),
+            18 => Self::DestinationClass(f.string()?),
+            24 => Self::PrivacyLevel(f.int32()?),
+            32 => Self::SkipDropbox(f.bool()?),
+            40 => Self::SkipIncidentd(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigIncidentReportConfigReader<'a> {
-    type Item = Result<TraceConfigIncidentReportConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigIncidentReportConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.IncidentReportConfig",
-            fields: &[
-                d::optional("destination_package", 1, d::Kind::String),
-                d::optional("destination_class", 2, d::Kind::String),
-                d::optional("privacy_level", 3, d::Kind::Int32),
-                d::optional("skip_dropbox", 4, d::Kind::Bool),
-                d::optional("skip_incidentd", 5, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.IncidentReportConfig",
+        &[
+            d::optional("destination_package", 1, d::Kind::String),
+            d::optional("destination_class", 2, d::Kind::String),
+            d::optional("privacy_level", 3, d::Kind::Int32),
+            d::optional("skip_dropbox", 4, d::Kind::Bool),
+            d::optional("skip_incidentd", 5, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.TraceFilter`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigTraceFilter {
-    /// Field 1, bytes.
-    #[pb(bytes, 1)]
-    pub bytecode: Option<Vec<u8>>,
-    /// Field 2, bytes.
-    #[pb(bytes, 2)]
-    pub bytecode_v2: Option<Vec<u8>>,
-    /// Field 3, message.
-    #[pb(message, 3)]
-    pub string_filter_chain: Option<TraceConfigTraceFilterStringFilterChain>,
-    /// Field 4, bytes.
-    #[pb(bytes, 4)]
-    pub bytecode_overlay_v54: Option<Vec<u8>>,
-    /// Field 5, message.
-    #[pb(message, 5)]
-    pub string_filter_chain_v54: Option<TraceConfigTraceFilterStringFilterChain>,
+    #[pb(bytes, 1)] pub bytecode: Option<Vec<u8>>,
+    #[pb(bytes, 2)] pub bytecode_v2: Option<Vec<u8>>,
+    #[pb(message, 3)] pub string_filter_chain: Option<TraceConfigTraceFilterStringFilterChain>,
+    #[pb(bytes, 4)] pub bytecode_overlay_v54: Option<Vec<u8>>,
+    #[pb(message, 5)] pub string_filter_chain_v54: Option<TraceConfigTraceFilterStringFilterChain>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigTraceFilter`], field by field; dropping it closes the message.
-pub struct TraceConfigTraceFilterWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigTraceFilter`]; dropping it closes the message.
+pub struct TraceConfigTraceFilterWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigTraceFilterWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.TraceFilter";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigTraceFilterWriter<'_> {
-    /// Field 1, bytes.
-    #[inline]
-    pub fn bytecode(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<1>(&mut self.s, value);
-        self
-    }
-    /// `bytecode`, gathered from several slices.
-    #[inline]
-    pub fn bytecode_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn bytecode(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
+    #[inline] pub fn bytecode_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<1>(&mut self.s, parts);
         self
     }
-    /// Field 2, bytes.
-    #[inline]
-    pub fn bytecode_v2(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<2>(&mut self.s, value);
-        self
-    }
-    /// `bytecode_v2`, gathered from several slices.
-    #[inline]
-    pub fn bytecode_v2_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn bytecode_v2(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
+    #[inline] pub fn bytecode_v2_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<2>(&mut self.s, parts);
         self
     }
-    /// Field 3, message.
-    #[inline]
-    pub fn string_filter_chain(
+    #[inline] pub fn string_filter_chain(
         &mut self,
     ) -> TraceConfigTraceFilterStringFilterChainWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
-    /// `string_filter_chain`, its body already encoded.
-    #[inline]
-    pub fn string_filter_chain_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn string_filter_chain_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Field 4, bytes.
-    #[inline]
-    pub fn bytecode_overlay_v54(&mut self, value: &[u8]) -> &mut Self {
+    #[inline] pub fn bytecode_overlay_v54(&mut self, value: &[u8]) -> &mut Self {
         rt::bytes::<4>(&mut self.s, value);
         self
     }
-    /// `bytecode_overlay_v54`, gathered from several slices.
-    #[inline]
-    pub fn bytecode_overlay_v54_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn bytecode_overlay_v54_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<4>(&mut self.s, parts);
         self
     }
-    /// Field 5, message.
-    #[inline]
-    pub fn string_filter_chain_v54(
+    #[inline] pub fn string_filter_chain_v54(
         &mut self,
     ) -> TraceConfigTraceFilterStringFilterChainWriter<'_> {
         rt::message::<5, _>(&mut self.s)
     }
-    /// `string_filter_chain_v54`, its body already encoded.
-    #[inline]
-    pub fn string_filter_chain_v54_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn string_filter_chain_v54_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<5>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.TraceFilter` where it lies, field by field.
+pub type TraceConfigTraceFilterReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigTraceFilterField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.TraceFilter`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigTraceFilterField<'a> {
-    /// Field 1, bytes.
     Bytecode(&'a [u8]),
-    /// Field 2, bytes.
     BytecodeV2(&'a [u8]),
-    /// Field 3, message.
     StringFilterChain(TraceConfigTraceFilterStringFilterChainReader<'a>),
-    /// Field 4, bytes.
     BytecodeOverlayV54(&'a [u8]),
-    /// Field 5, message.
     StringFilterChainV54(TraceConfigTraceFilterStringFilterChainReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.TraceFilter` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigTraceFilterReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigTraceFilterReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigTraceFilterField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => TraceConfigTraceFilterField::Bytecode(f.bytes()?),
-                    18 => TraceConfigTraceFilterField::BytecodeV2(f.bytes()?),
-                    26 => {
-                        TraceConfigTraceFilterField::StringFilterChain(
-                            TraceConfigTraceFilterStringFilterChainReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    34 => TraceConfigTraceFilterField::BytecodeOverlayV54(f.bytes()?),
-                    42 => {
-                        TraceConfigTraceFilterField::StringFilterChainV54(
-                            TraceConfigTraceFilterStringFilterChainReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    _ => TraceConfigTraceFilterField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigTraceFilterField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Bytecode(f.bytes()?),
+            18 => Self::BytecodeV2(f.bytes()?),
+            26 => {
+                Self::StringFilterChain(
+                    TraceConfigTraceFilterStringFilterChainReader::new(f.bytes()?),
+                )
+            }
+            34 => Self::BytecodeOverlayV54(f.bytes()?),
+            42 => {
+                Self::StringFilterChainV54(
+                    TraceConfigTraceFilterStringFilterChainReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigTraceFilterReader<'a> {
-    type Item = Result<TraceConfigTraceFilterField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigTraceFilter {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.TraceFilter",
-            fields: &[
-                d::optional("bytecode", 1, d::Kind::Bytes),
-                d::optional("bytecode_v2", 2, d::Kind::Bytes),
-                d::optional(
-                    "string_filter_chain",
-                    3,
-                    d::Kind::Message(|| {
-                        TraceConfigTraceFilterStringFilterChain::DESCRIPTOR
-                    }),
-                ),
-                d::optional("bytecode_overlay_v54", 4, d::Kind::Bytes),
-                d::optional(
-                    "string_filter_chain_v54",
-                    5,
-                    d::Kind::Message(|| {
-                        TraceConfigTraceFilterStringFilterChain::DESCRIPTOR
-                    }),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.TraceFilter",
+        &[
+            d::optional("bytecode", 1, d::Kind::Bytes),
+            d::optional("bytecode_v2", 2, d::Kind::Bytes),
+            d::optional(
+                "string_filter_chain",
+                3,
+                d::of!(TraceConfigTraceFilterStringFilterChain),
+            ),
+            d::optional("bytecode_overlay_v54", 4, d::Kind::Bytes),
+            d::optional(
+                "string_filter_chain_v54",
+                5,
+                d::of!(TraceConfigTraceFilterStringFilterChain),
+            ),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.TraceFilter.StringFilterRule`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigTraceFilterStringFilterRule {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub policy: Option<TraceConfigTraceFilterStringFilterPolicy>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub regex_pattern: Option<String>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub atrace_payload_starts_with: Option<String>,
-    /// Field 4, string.
-    #[pb(string, 4)]
-    pub name: Option<String>,
-    /// Field 5, repeated enumeration.
-    #[pb(enumeration, 5, repeated)]
-    pub semantic_type: Vec<crate::SemanticType>,
+    #[pb(enumeration, 1)] pub policy: Option<TraceConfigTraceFilterStringFilterPolicy>,
+    #[pb(string, 2)] pub regex_pattern: Option<String>,
+    #[pb(string, 3)] pub atrace_payload_starts_with: Option<String>,
+    #[pb(string, 4)] pub name: Option<String>,
+    #[pb(enumeration, 5, repeated)] pub semantic_type: Vec<crate::SemanticType>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigTraceFilterStringFilterRule`], field by field; dropping it closes the message.
-pub struct TraceConfigTraceFilterStringFilterRuleWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigTraceFilterStringFilterRule`]; dropping it closes the message.
+pub struct TraceConfigTraceFilterStringFilterRuleWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigTraceFilterStringFilterRuleWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.TraceFilter.StringFilterRule";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigTraceFilterStringFilterRuleWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn policy(
+    #[inline] pub fn policy(
         &mut self,
         value: TraceConfigTraceFilterStringFilterPolicy,
     ) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, string.
-    #[inline]
-    pub fn regex_pattern(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn atrace_payload_starts_with(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn regex_pattern(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn atrace_payload_starts_with(&mut self, value: &str) -> &mut Self {
         rt::string::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, repeated enumeration.
-    #[inline]
-    pub fn semantic_type(&mut self, value: crate::SemanticType) -> &mut Self {
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+    #[inline] pub fn semantic_type(&mut self, value: crate::SemanticType) -> &mut Self {
         rt::enumeration::<5>(&mut self.s, value.0);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.TraceFilter.StringFilterRule` where it lies, field by field.
+pub type TraceConfigTraceFilterStringFilterRuleReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigTraceFilterStringFilterRuleField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.TraceFilter.StringFilterRule`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigTraceFilterStringFilterRuleField<'a> {
-    /// Field 1, enumeration.
     Policy(TraceConfigTraceFilterStringFilterPolicy),
-    /// Field 2, string.
     RegexPattern(&'a str),
-    /// Field 3, string.
     AtracePayloadStartsWith(&'a str),
-    /// Field 4, string.
     Name(&'a str),
-    /// Field 5, repeated enumeration.
     SemanticType(crate::SemanticType),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.TraceFilter.StringFilterRule` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigTraceFilterStringFilterRuleReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigTraceFilterStringFilterRuleReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<TraceConfigTraceFilterStringFilterRuleField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            TraceConfigTraceFilterStringFilterRuleField::Policy(
-                                TraceConfigTraceFilterStringFilterPolicy(f.enumeration()?),
-                            )
-                        }
-                        18 => {
-                            TraceConfigTraceFilterStringFilterRuleField::RegexPattern(
-                                f.string()?,
-                            )
-                        }
-                        26 => {
-                            TraceConfigTraceFilterStringFilterRuleField::AtracePayloadStartsWith(
-                                f.string()?,
-                            )
-                        }
-                        34 => {
-                            TraceConfigTraceFilterStringFilterRuleField::Name(
-                                f.string()?,
-                            )
-                        }
-                        40 => {
-                            TraceConfigTraceFilterStringFilterRuleField::SemanticType(
-                                crate::SemanticType(f.enumeration()?),
-                            )
-                        }
-                        42 => {
-                            f.begin_run(40)?;
-                            continue;
-                        }
-                        _ => {
-                            TraceConfigTraceFilterStringFilterRuleField::Unknown(
-                                f.unknown(tag)?,
-                            )
-                        }
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for TraceConfigTraceFilterStringFilterRuleField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Policy(TraceConfigTraceFilterStringFilterPolicy(f.enumeration()?)),
+            18 => Self::RegexPattern(f.string()?),
+            26 => Self::AtracePayloadStartsWith(f.string()?),
+            34 => Self::Name(f.string()?),
+            40 => Self::SemanticType(crate::SemanticType(f.enumeration()?)),
+            42 => return rt::run(f, 40),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigTraceFilterStringFilterRuleReader<'a> {
-    type Item = Result<TraceConfigTraceFilterStringFilterRuleField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigTraceFilterStringFilterRule {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.TraceFilter.StringFilterRule",
-            fields: &[
-                d::optional(
-                    "policy",
-                    1,
-                    d::enum_kind::<TraceConfigTraceFilterStringFilterPolicy>(),
-                ),
-                d::optional("regex_pattern", 2, d::Kind::String),
-                d::optional("atrace_payload_starts_with", 3, d::Kind::String),
-                d::optional("name", 4, d::Kind::String),
-                d::repeated("semantic_type", 5, d::enum_kind::<crate::SemanticType>()),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.TraceFilter.StringFilterRule",
+        &[
+            d::optional(
+                "policy",
+                1,
+                d::enum_kind::<TraceConfigTraceFilterStringFilterPolicy>(),
+            ),
+            d::optional("regex_pattern", 2, d::Kind::String),
+            d::optional("atrace_payload_starts_with", 3, d::Kind::String),
+            d::optional("name", 4, d::Kind::String),
+            d::repeated("semantic_type", 5, d::enum_kind::<crate::SemanticType>()),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.TraceFilter.StringFilterChain`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigTraceFilterStringFilterChain {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub rules: Vec<TraceConfigTraceFilterStringFilterRule>,
+    #[pb(message, 1, repeated)] pub rules: Vec<TraceConfigTraceFilterStringFilterRule>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigTraceFilterStringFilterChain`], field by field; dropping it closes the message.
-pub struct TraceConfigTraceFilterStringFilterChainWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigTraceFilterStringFilterChain`]; dropping it closes the message.
+pub struct TraceConfigTraceFilterStringFilterChainWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigTraceFilterStringFilterChainWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.TraceFilter.StringFilterChain";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigTraceFilterStringFilterChainWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn rules(&mut self) -> TraceConfigTraceFilterStringFilterRuleWriter<'_> {
+    #[inline] pub fn rules(&mut self) -> TraceConfigTraceFilterStringFilterRuleWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `rules`, its body already encoded.
-    #[inline]
-    pub fn rules_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn rules_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.TraceFilter.StringFilterChain` where it lies, field by field.
+pub type TraceConfigTraceFilterStringFilterChainReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigTraceFilterStringFilterChainField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.TraceFilter.StringFilterChain`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigTraceFilterStringFilterChainField<'a> {
-    /// Field 1, repeated message.
     Rules(TraceConfigTraceFilterStringFilterRuleReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.TraceFilter.StringFilterChain` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigTraceFilterStringFilterChainReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigTraceFilterStringFilterChainReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<TraceConfigTraceFilterStringFilterChainField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TraceConfigTraceFilterStringFilterChainField::Rules(
-                            TraceConfigTraceFilterStringFilterRuleReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => {
-                        TraceConfigTraceFilterStringFilterChainField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigTraceFilterStringFilterChainField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => {
+                Self::Rules(
+                    TraceConfigTraceFilterStringFilterRuleReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigTraceFilterStringFilterChainReader<'a> {
-    type Item = Result<
-        TraceConfigTraceFilterStringFilterChainField<'a>,
-        rt::DecodeError,
-    >;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigTraceFilterStringFilterChain {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.TraceFilter.StringFilterChain",
-            fields: &[
-                d::repeated(
-                    "rules",
-                    1,
-                    d::Kind::Message(|| {
-                        TraceConfigTraceFilterStringFilterRule::DESCRIPTOR
-                    }),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.TraceFilter.StringFilterChain",
+        &[d::repeated("rules", 1, d::of!(TraceConfigTraceFilterStringFilterRule))],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.AndroidReportConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigAndroidReportConfig {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub reporter_service_package: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub reporter_service_class: Option<String>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub skip_report: Option<bool>,
-    /// Field 4, bool.
-    #[pb(bool, 4)]
-    pub use_pipe_in_framework_for_testing: Option<bool>,
+    #[pb(string, 1)] pub reporter_service_package: Option<String>,
+    #[pb(string, 2)] pub reporter_service_class: Option<String>,
+    #[pb(bool, 3)] pub skip_report: Option<bool>,
+    #[pb(bool, 4)] pub use_pipe_in_framework_for_testing: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigAndroidReportConfig`], field by field; dropping it closes the message.
-pub struct TraceConfigAndroidReportConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigAndroidReportConfig`]; dropping it closes the message.
+pub struct TraceConfigAndroidReportConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigAndroidReportConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.AndroidReportConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigAndroidReportConfigWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn reporter_service_package(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn reporter_service_package(&mut self, value: &str) -> &mut Self {
         rt::string::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, string.
-    #[inline]
-    pub fn reporter_service_class(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn reporter_service_class(&mut self, value: &str) -> &mut Self {
         rt::string::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, bool.
-    #[inline]
-    pub fn skip_report(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, bool.
-    #[inline]
-    pub fn use_pipe_in_framework_for_testing(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn skip_report(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
+    #[inline] pub fn use_pipe_in_framework_for_testing(&mut self, value: bool) -> &mut Self {
         rt::bool::<4>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.AndroidReportConfig` where it lies, field by field.
+pub type TraceConfigAndroidReportConfigReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigAndroidReportConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.AndroidReportConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigAndroidReportConfigField<'a> {
-    /// Field 1, string.
     ReporterServicePackage(&'a str),
-    /// Field 2, string.
     ReporterServiceClass(&'a str),
-    /// Field 3, bool.
     SkipReport(bool),
-    /// Field 4, bool.
     UsePipeInFrameworkForTesting(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.AndroidReportConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigAndroidReportConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigAndroidReportConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigAndroidReportConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TraceConfigAndroidReportConfigField::ReporterServicePackage(
-                            f.string()?,
-                        )
-                    }
-                    18 => {
-                        TraceConfigAndroidReportConfigField::ReporterServiceClass(
-                            f.string()?,
-                        )
-                    }
-                    24 => TraceConfigAndroidReportConfigField::SkipReport(f.bool()?),
-                    32 => {
-                        TraceConfigAndroidReportConfigField::UsePipeInFrameworkForTesting(
-                            f.bool()?,
-                        )
-                    }
-                    _ => TraceConfigAndroidReportConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigAndroidReportConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::ReporterServicePackage(f.string()?),
+            18 => Self::ReporterServiceClass(f.string()?),
+            24 => Self::SkipReport(f.bool()?),
+            32 => Self::UsePipeInFrameworkForTesting(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigAndroidReportConfigReader<'a> {
-    type Item = Result<TraceConfigAndroidReportConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigAndroidReportConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.AndroidReportConfig",
-            fields: &[
-                d::optional("reporter_service_package", 1, d::Kind::String),
-                d::optional("reporter_service_class", 2, d::Kind::String),
-                d::optional("skip_report", 3, d::Kind::Bool),
-                d::optional("use_pipe_in_framework_for_testing", 4, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.AndroidReportConfig",
+        &[
+            d::optional("reporter_service_package", 1, d::Kind::String),
+            d::optional("reporter_service_class", 2, d::Kind::String),
+            d::optional("skip_report", 3, d::Kind::Bool),
+            d::optional("use_pipe_in_framework_for_testing", 4, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.CmdTraceStartDelay`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigCmdTraceStartDelay {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub min_delay_ms: Option<u32>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub max_delay_ms: Option<u32>,
+    #[pb(uint32, 1)] pub min_delay_ms: Option<u32>,
+    #[pb(uint32, 2)] pub max_delay_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigCmdTraceStartDelay`], field by field; dropping it closes the message.
-pub struct TraceConfigCmdTraceStartDelayWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigCmdTraceStartDelay`]; dropping it closes the message.
+pub struct TraceConfigCmdTraceStartDelayWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigCmdTraceStartDelayWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.CmdTraceStartDelay";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigCmdTraceStartDelayWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn min_delay_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn max_delay_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn min_delay_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn max_delay_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.CmdTraceStartDelay` where it lies, field by field.
+pub type TraceConfigCmdTraceStartDelayReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigCmdTraceStartDelayField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.CmdTraceStartDelay`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigCmdTraceStartDelayField<'a> {
-    /// Field 1, uint32.
     MinDelayMs(u32),
-    /// Field 2, uint32.
     MaxDelayMs(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.CmdTraceStartDelay` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigCmdTraceStartDelayReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigCmdTraceStartDelayReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigCmdTraceStartDelayField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TraceConfigCmdTraceStartDelayField::MinDelayMs(f.uint32()?),
-                    16 => TraceConfigCmdTraceStartDelayField::MaxDelayMs(f.uint32()?),
-                    _ => TraceConfigCmdTraceStartDelayField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigCmdTraceStartDelayField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::MinDelayMs(f.uint32()?),
+            16 => Self::MaxDelayMs(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigCmdTraceStartDelayReader<'a> {
-    type Item = Result<TraceConfigCmdTraceStartDelayField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigCmdTraceStartDelay {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.CmdTraceStartDelay",
-            fields: &[
-                d::optional("min_delay_ms", 1, d::Kind::Uint32),
-                d::optional("max_delay_ms", 2, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.CmdTraceStartDelay",
+        &[
+            d::optional("min_delay_ms", 1, d::Kind::Uint32),
+            d::optional("max_delay_ms", 2, d::Kind::Uint32),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceConfig.SessionSemaphore`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigSessionSemaphore {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub max_other_session_count: Option<u64>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(uint64, 2)] pub max_other_session_count: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceConfigSessionSemaphore`], field by field; dropping it closes the message.
-pub struct TraceConfigSessionSemaphoreWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceConfigSessionSemaphore`]; dropping it closes the message.
+pub struct TraceConfigSessionSemaphoreWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceConfigSessionSemaphoreWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceConfig.SessionSemaphore";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceConfigSessionSemaphoreWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn max_other_session_count(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn max_other_session_count(&mut self, value: u64) -> &mut Self {
         rt::uint64::<2>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceConfig.SessionSemaphore` where it lies, field by field.
+pub type TraceConfigSessionSemaphoreReader<'a> = rt::TypedReader<
+    'a,
+    TraceConfigSessionSemaphoreField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceConfig.SessionSemaphore`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigSessionSemaphoreField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, uint64.
     MaxOtherSessionCount(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceConfig.SessionSemaphore` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceConfigSessionSemaphoreReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceConfigSessionSemaphoreReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceConfigSessionSemaphoreField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => TraceConfigSessionSemaphoreField::Name(f.string()?),
-                    16 => {
-                        TraceConfigSessionSemaphoreField::MaxOtherSessionCount(
-                            f.uint64()?,
-                        )
-                    }
-                    _ => TraceConfigSessionSemaphoreField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceConfigSessionSemaphoreField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            16 => Self::MaxOtherSessionCount(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceConfigSessionSemaphoreReader<'a> {
-    type Item = Result<TraceConfigSessionSemaphoreField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceConfigSessionSemaphore {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceConfig.SessionSemaphore",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::optional("max_other_session_count", 2, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceConfig.SessionSemaphore",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("max_other_session_count", 2, d::Kind::Uint64),
+        ],
+    );
 }

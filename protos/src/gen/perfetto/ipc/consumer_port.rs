@@ -2,1898 +2,1137 @@
 
 //! `perfetto/ipc/consumer_port.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.EnableTracingRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct EnableTracingRequest {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub trace_config: Option<crate::TraceConfig>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub attach_notification_only: Option<bool>,
+    #[pb(message, 1)] pub trace_config: Option<crate::TraceConfig>,
+    #[pb(bool, 2)] pub attach_notification_only: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`EnableTracingRequest`], field by field; dropping it closes the message.
-pub struct EnableTracingRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`EnableTracingRequest`]; dropping it closes the message.
+pub struct EnableTracingRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for EnableTracingRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.EnableTracingRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl EnableTracingRequestWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `trace_config`, its body already encoded.
-    #[inline]
-    pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Field 2, bool.
-    #[inline]
-    pub fn attach_notification_only(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn attach_notification_only(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.EnableTracingRequest` where it lies, field by field.
+pub type EnableTracingRequestReader<'a> = rt::TypedReader<
+    'a,
+    EnableTracingRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.EnableTracingRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum EnableTracingRequestField<'a> {
-    /// Field 1, message.
     TraceConfig(crate::TraceConfigReader<'a>),
-    /// Field 2, bool.
     AttachNotificationOnly(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.EnableTracingRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct EnableTracingRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> EnableTracingRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<EnableTracingRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        EnableTracingRequestField::TraceConfig(
-                            crate::TraceConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    16 => EnableTracingRequestField::AttachNotificationOnly(f.bool()?),
-                    _ => EnableTracingRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for EnableTracingRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::TraceConfig(crate::TraceConfigReader::new(f.bytes()?)),
+            16 => Self::AttachNotificationOnly(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for EnableTracingRequestReader<'a> {
-    type Item = Result<EnableTracingRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl EnableTracingRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.EnableTracingRequest",
-            fields: &[
-                d::optional(
-                    "trace_config",
-                    1,
-                    d::Kind::Message(|| crate::TraceConfig::DESCRIPTOR),
-                ),
-                d::optional("attach_notification_only", 2, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.EnableTracingRequest",
+        &[
+            d::optional("trace_config", 1, d::of!(crate ::TraceConfig)),
+            d::optional("attach_notification_only", 2, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.EnableTracingResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct EnableTracingResponse {
     /// At most one of these.
-    #[pb(oneof, 1)]
-    pub state: Option<EnableTracingResponseState>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub error: Option<String>,
+    #[pb(oneof, 1)] pub state: Option<EnableTracingResponseState>,
+    #[pb(string, 3)] pub error: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.EnableTracingResponse.state`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum EnableTracingResponseState {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    Disabled(bool),
+    #[pb(bool, 1)] Disabled(bool),
 }
-/// Writes a [`EnableTracingResponse`], field by field; dropping it closes the message.
-pub struct EnableTracingResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`EnableTracingResponse`]; dropping it closes the message.
+pub struct EnableTracingResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for EnableTracingResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.EnableTracingResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl EnableTracingResponseWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn disabled(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn error(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn disabled(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.EnableTracingResponse` where it lies, field by field.
+pub type EnableTracingResponseReader<'a> = rt::TypedReader<
+    'a,
+    EnableTracingResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.EnableTracingResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum EnableTracingResponseField<'a> {
-    /// Field 1, bool.
     Disabled(bool),
-    /// Field 3, string.
     Error(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.EnableTracingResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct EnableTracingResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> EnableTracingResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<EnableTracingResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => EnableTracingResponseField::Disabled(f.bool()?),
-                    26 => EnableTracingResponseField::Error(f.string()?),
-                    _ => EnableTracingResponseField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for EnableTracingResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Disabled(f.bool()?),
+            26 => Self::Error(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for EnableTracingResponseReader<'a> {
-    type Item = Result<EnableTracingResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl EnableTracingResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.EnableTracingResponse",
-            fields: &[
-                d::optional("disabled", 1, d::Kind::Bool),
-                d::optional("error", 3, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.EnableTracingResponse",
+        &[
+            d::optional("disabled", 1, d::Kind::Bool),
+            d::optional("error", 3, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.StartTracingRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StartTracingRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`StartTracingRequest`], field by field; dropping it closes the message.
-pub struct StartTracingRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`StartTracingRequest`]; dropping it closes the message.
+pub struct StartTracingRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for StartTracingRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.StartTracingRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl StartTracingRequestWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.StartTracingRequest` where it lies, field by field.
+pub type StartTracingRequestReader<'a> = rt::TypedReader<
+    'a,
+    StartTracingRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.StartTracingRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum StartTracingRequestField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.StartTracingRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct StartTracingRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> StartTracingRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<StartTracingRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(StartTracingRequestField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for StartTracingRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for StartTracingRequestReader<'a> {
-    type Item = Result<StartTracingRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl StartTracingRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.StartTracingRequest",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.StartTracingRequest",
+        &[],
+    );
 }
+
 /// `perfetto.protos.StartTracingResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StartTracingResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`StartTracingResponse`], field by field; dropping it closes the message.
-pub struct StartTracingResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`StartTracingResponse`]; dropping it closes the message.
+pub struct StartTracingResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for StartTracingResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.StartTracingResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl StartTracingResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.StartTracingResponse` where it lies, field by field.
+pub type StartTracingResponseReader<'a> = rt::TypedReader<
+    'a,
+    StartTracingResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.StartTracingResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum StartTracingResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.StartTracingResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct StartTracingResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> StartTracingResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<StartTracingResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(StartTracingResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for StartTracingResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for StartTracingResponseReader<'a> {
-    type Item = Result<StartTracingResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl StartTracingResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.StartTracingResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.StartTracingResponse",
+        &[],
+    );
 }
+
 /// `perfetto.protos.ChangeTraceConfigRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChangeTraceConfigRequest {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub trace_config: Option<crate::TraceConfig>,
+    #[pb(message, 1)] pub trace_config: Option<crate::TraceConfig>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChangeTraceConfigRequest`], field by field; dropping it closes the message.
-pub struct ChangeTraceConfigRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChangeTraceConfigRequest`]; dropping it closes the message.
+pub struct ChangeTraceConfigRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChangeTraceConfigRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChangeTraceConfigRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChangeTraceConfigRequestWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `trace_config`, its body already encoded.
-    #[inline]
-    pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChangeTraceConfigRequest` where it lies, field by field.
+pub type ChangeTraceConfigRequestReader<'a> = rt::TypedReader<
+    'a,
+    ChangeTraceConfigRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.ChangeTraceConfigRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChangeTraceConfigRequestField<'a> {
-    /// Field 1, message.
     TraceConfig(crate::TraceConfigReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChangeTraceConfigRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChangeTraceConfigRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChangeTraceConfigRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ChangeTraceConfigRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        ChangeTraceConfigRequestField::TraceConfig(
-                            crate::TraceConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => ChangeTraceConfigRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChangeTraceConfigRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::TraceConfig(crate::TraceConfigReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChangeTraceConfigRequestReader<'a> {
-    type Item = Result<ChangeTraceConfigRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChangeTraceConfigRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChangeTraceConfigRequest",
-            fields: &[
-                d::optional(
-                    "trace_config",
-                    1,
-                    d::Kind::Message(|| crate::TraceConfig::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChangeTraceConfigRequest",
+        &[d::optional("trace_config", 1, d::of!(crate ::TraceConfig))],
+    );
 }
+
 /// `perfetto.protos.ChangeTraceConfigResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChangeTraceConfigResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChangeTraceConfigResponse`], field by field; dropping it closes the message.
-pub struct ChangeTraceConfigResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChangeTraceConfigResponse`]; dropping it closes the message.
+pub struct ChangeTraceConfigResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChangeTraceConfigResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChangeTraceConfigResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChangeTraceConfigResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChangeTraceConfigResponse` where it lies, field by field.
+pub type ChangeTraceConfigResponseReader<'a> = rt::TypedReader<
+    'a,
+    ChangeTraceConfigResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.ChangeTraceConfigResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChangeTraceConfigResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChangeTraceConfigResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChangeTraceConfigResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChangeTraceConfigResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ChangeTraceConfigResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(ChangeTraceConfigResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for ChangeTraceConfigResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChangeTraceConfigResponseReader<'a> {
-    type Item = Result<ChangeTraceConfigResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChangeTraceConfigResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChangeTraceConfigResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChangeTraceConfigResponse",
+        &[],
+    );
 }
+
 /// `perfetto.protos.DisableTracingRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DisableTracingRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`DisableTracingRequest`], field by field; dropping it closes the message.
-pub struct DisableTracingRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`DisableTracingRequest`]; dropping it closes the message.
+pub struct DisableTracingRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for DisableTracingRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.DisableTracingRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl DisableTracingRequestWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.DisableTracingRequest` where it lies, field by field.
+pub type DisableTracingRequestReader<'a> = rt::TypedReader<
+    'a,
+    DisableTracingRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.DisableTracingRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum DisableTracingRequestField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.DisableTracingRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct DisableTracingRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> DisableTracingRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<DisableTracingRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(DisableTracingRequestField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for DisableTracingRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for DisableTracingRequestReader<'a> {
-    type Item = Result<DisableTracingRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl DisableTracingRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.DisableTracingRequest",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.DisableTracingRequest",
+        &[],
+    );
 }
+
 /// `perfetto.protos.DisableTracingResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DisableTracingResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`DisableTracingResponse`], field by field; dropping it closes the message.
-pub struct DisableTracingResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`DisableTracingResponse`]; dropping it closes the message.
+pub struct DisableTracingResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for DisableTracingResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.DisableTracingResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl DisableTracingResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.DisableTracingResponse` where it lies, field by field.
+pub type DisableTracingResponseReader<'a> = rt::TypedReader<
+    'a,
+    DisableTracingResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.DisableTracingResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum DisableTracingResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.DisableTracingResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct DisableTracingResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> DisableTracingResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<DisableTracingResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(DisableTracingResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for DisableTracingResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for DisableTracingResponseReader<'a> {
-    type Item = Result<DisableTracingResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl DisableTracingResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.DisableTracingResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.DisableTracingResponse",
+        &[],
+    );
 }
+
 /// `perfetto.protos.ReadBuffersRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ReadBuffersRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ReadBuffersRequest`], field by field; dropping it closes the message.
-pub struct ReadBuffersRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ReadBuffersRequest`]; dropping it closes the message.
+pub struct ReadBuffersRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ReadBuffersRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ReadBuffersRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ReadBuffersRequestWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ReadBuffersRequest` where it lies, field by field.
+pub type ReadBuffersRequestReader<'a> = rt::TypedReader<'a, ReadBuffersRequestField<'a>>;
 /// A field of a `perfetto.protos.ReadBuffersRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum ReadBuffersRequestField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ReadBuffersRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ReadBuffersRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ReadBuffersRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ReadBuffersRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(ReadBuffersRequestField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for ReadBuffersRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ReadBuffersRequestReader<'a> {
-    type Item = Result<ReadBuffersRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ReadBuffersRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ReadBuffersRequest",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ReadBuffersRequest",
+        &[],
+    );
 }
+
 /// `perfetto.protos.ReadBuffersResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ReadBuffersResponse {
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub slices: Vec<ReadBuffersResponseSlice>,
+    #[pb(message, 2, repeated)] pub slices: Vec<ReadBuffersResponseSlice>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ReadBuffersResponse`], field by field; dropping it closes the message.
-pub struct ReadBuffersResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ReadBuffersResponse`]; dropping it closes the message.
+pub struct ReadBuffersResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ReadBuffersResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ReadBuffersResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ReadBuffersResponseWriter<'_> {
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn slices(&mut self) -> ReadBuffersResponseSliceWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `slices`, its body already encoded.
-    #[inline]
-    pub fn slices_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn slices(&mut self) -> ReadBuffersResponseSliceWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn slices_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ReadBuffersResponse` where it lies, field by field.
+pub type ReadBuffersResponseReader<'a> = rt::TypedReader<
+    'a,
+    ReadBuffersResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.ReadBuffersResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum ReadBuffersResponseField<'a> {
-    /// Field 2, repeated message.
     Slices(ReadBuffersResponseSliceReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ReadBuffersResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ReadBuffersResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ReadBuffersResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ReadBuffersResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    18 => {
-                        ReadBuffersResponseField::Slices(
-                            ReadBuffersResponseSliceReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => ReadBuffersResponseField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ReadBuffersResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            18 => Self::Slices(ReadBuffersResponseSliceReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ReadBuffersResponseReader<'a> {
-    type Item = Result<ReadBuffersResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ReadBuffersResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ReadBuffersResponse",
-            fields: &[
-                d::repeated(
-                    "slices",
-                    2,
-                    d::Kind::Message(|| ReadBuffersResponseSlice::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ReadBuffersResponse",
+        &[d::repeated("slices", 2, d::of!(ReadBuffersResponseSlice))],
+    );
 }
+
 /// `perfetto.protos.ReadBuffersResponse.Slice`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ReadBuffersResponseSlice {
-    /// Field 1, bytes.
-    #[pb(bytes, 1)]
-    pub data: Option<Vec<u8>>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub last_slice_for_packet: Option<bool>,
+    #[pb(bytes, 1)] pub data: Option<Vec<u8>>,
+    #[pb(bool, 2)] pub last_slice_for_packet: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ReadBuffersResponseSlice`], field by field; dropping it closes the message.
-pub struct ReadBuffersResponseSliceWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ReadBuffersResponseSlice`]; dropping it closes the message.
+pub struct ReadBuffersResponseSliceWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ReadBuffersResponseSliceWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ReadBuffersResponse.Slice";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ReadBuffersResponseSliceWriter<'_> {
-    /// Field 1, bytes.
-    #[inline]
-    pub fn data(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<1>(&mut self.s, value);
-        self
-    }
-    /// `data`, gathered from several slices.
-    #[inline]
-    pub fn data_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn data(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
+    #[inline] pub fn data_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<1>(&mut self.s, parts);
         self
     }
-    /// Field 2, bool.
-    #[inline]
-    pub fn last_slice_for_packet(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn last_slice_for_packet(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ReadBuffersResponse.Slice` where it lies, field by field.
+pub type ReadBuffersResponseSliceReader<'a> = rt::TypedReader<
+    'a,
+    ReadBuffersResponseSliceField<'a>,
+>;
 /// A field of a `perfetto.protos.ReadBuffersResponse.Slice`.
 #[derive(Clone, Copy, Debug)]
 pub enum ReadBuffersResponseSliceField<'a> {
-    /// Field 1, bytes.
     Data(&'a [u8]),
-    /// Field 2, bool.
     LastSliceForPacket(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ReadBuffersResponse.Slice` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ReadBuffersResponseSliceReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ReadBuffersResponseSliceReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ReadBuffersResponseSliceField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => ReadBuffersResponseSliceField::Data(f.bytes()?),
-                    16 => ReadBuffersResponseSliceField::LastSliceForPacket(f.bool()?),
-                    _ => ReadBuffersResponseSliceField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ReadBuffersResponseSliceField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Data(f.bytes()?),
+            16 => Self::LastSliceForPacket(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ReadBuffersResponseSliceReader<'a> {
-    type Item = Result<ReadBuffersResponseSliceField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ReadBuffersResponseSlice {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ReadBuffersResponse.Slice",
-            fields: &[
-                d::optional("data", 1, d::Kind::Bytes),
-                d::optional("last_slice_for_packet", 2, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ReadBuffersResponse.Slice",
+        &[
+            d::optional("data", 1, d::Kind::Bytes),
+            d::optional("last_slice_for_packet", 2, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.FreeBuffersRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FreeBuffersRequest {
-    /// Field 1, repeated uint32.
-    #[pb(uint32, 1, repeated)]
-    pub buffer_ids: Vec<u32>,
+    #[pb(uint32, 1, repeated)] pub buffer_ids: Vec<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FreeBuffersRequest`], field by field; dropping it closes the message.
-pub struct FreeBuffersRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FreeBuffersRequest`]; dropping it closes the message.
+pub struct FreeBuffersRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FreeBuffersRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FreeBuffersRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FreeBuffersRequestWriter<'_> {
-    /// Field 1, repeated uint32.
-    #[inline]
-    pub fn buffer_ids(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn buffer_ids(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FreeBuffersRequest` where it lies, field by field.
+pub type FreeBuffersRequestReader<'a> = rt::TypedReader<'a, FreeBuffersRequestField<'a>>;
 /// A field of a `perfetto.protos.FreeBuffersRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum FreeBuffersRequestField<'a> {
-    /// Field 1, repeated uint32.
     BufferIds(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FreeBuffersRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FreeBuffersRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FreeBuffersRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<FreeBuffersRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => FreeBuffersRequestField::BufferIds(f.uint32()?),
-                        10 => {
-                            f.begin_run(8)?;
-                            continue;
-                        }
-                        _ => FreeBuffersRequestField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for FreeBuffersRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::BufferIds(f.uint32()?),
+            10 => return rt::run(f, 8),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FreeBuffersRequestReader<'a> {
-    type Item = Result<FreeBuffersRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FreeBuffersRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FreeBuffersRequest",
-            fields: &[d::repeated("buffer_ids", 1, d::Kind::Uint32)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FreeBuffersRequest",
+        &[d::repeated("buffer_ids", 1, d::Kind::Uint32)],
+    );
 }
+
 /// `perfetto.protos.FreeBuffersResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FreeBuffersResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FreeBuffersResponse`], field by field; dropping it closes the message.
-pub struct FreeBuffersResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FreeBuffersResponse`]; dropping it closes the message.
+pub struct FreeBuffersResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FreeBuffersResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FreeBuffersResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FreeBuffersResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FreeBuffersResponse` where it lies, field by field.
+pub type FreeBuffersResponseReader<'a> = rt::TypedReader<
+    'a,
+    FreeBuffersResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.FreeBuffersResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum FreeBuffersResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FreeBuffersResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FreeBuffersResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FreeBuffersResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<FreeBuffersResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(FreeBuffersResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for FreeBuffersResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FreeBuffersResponseReader<'a> {
-    type Item = Result<FreeBuffersResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FreeBuffersResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FreeBuffersResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FreeBuffersResponse",
+        &[],
+    );
 }
+
 /// `perfetto.protos.FlushRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FlushRequest {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub timeout_ms: Option<u32>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub flags: Option<u64>,
+    #[pb(uint32, 1)] pub timeout_ms: Option<u32>,
+    #[pb(uint64, 2)] pub flags: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FlushRequest`], field by field; dropping it closes the message.
-pub struct FlushRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FlushRequest`]; dropping it closes the message.
+pub struct FlushRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FlushRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FlushRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FlushRequestWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn timeout_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn flags(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn timeout_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FlushRequest` where it lies, field by field.
+pub type FlushRequestReader<'a> = rt::TypedReader<'a, FlushRequestField<'a>>;
 /// A field of a `perfetto.protos.FlushRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum FlushRequestField<'a> {
-    /// Field 1, uint32.
     TimeoutMs(u32),
-    /// Field 2, uint64.
     Flags(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FlushRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FlushRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FlushRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<FlushRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => FlushRequestField::TimeoutMs(f.uint32()?),
-                    16 => FlushRequestField::Flags(f.uint64()?),
-                    _ => FlushRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for FlushRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::TimeoutMs(f.uint32()?),
+            16 => Self::Flags(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FlushRequestReader<'a> {
-    type Item = Result<FlushRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FlushRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FlushRequest",
-            fields: &[
-                d::optional("timeout_ms", 1, d::Kind::Uint32),
-                d::optional("flags", 2, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FlushRequest",
+        &[
+            d::optional("timeout_ms", 1, d::Kind::Uint32),
+            d::optional("flags", 2, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.FlushResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FlushResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FlushResponse`], field by field; dropping it closes the message.
-pub struct FlushResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FlushResponse`]; dropping it closes the message.
+pub struct FlushResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FlushResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FlushResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FlushResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FlushResponse` where it lies, field by field.
+pub type FlushResponseReader<'a> = rt::TypedReader<'a, FlushResponseField<'a>>;
 /// A field of a `perfetto.protos.FlushResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum FlushResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FlushResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FlushResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FlushResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<FlushResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(FlushResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for FlushResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FlushResponseReader<'a> {
-    type Item = Result<FlushResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FlushResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FlushResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FlushResponse",
+        &[],
+    );
 }
+
 /// `perfetto.protos.DetachRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DetachRequest {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub key: Option<String>,
+    #[pb(string, 1)] pub key: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`DetachRequest`], field by field; dropping it closes the message.
-pub struct DetachRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`DetachRequest`]; dropping it closes the message.
+pub struct DetachRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for DetachRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.DetachRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl DetachRequestWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn key(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.DetachRequest` where it lies, field by field.
+pub type DetachRequestReader<'a> = rt::TypedReader<'a, DetachRequestField<'a>>;
 /// A field of a `perfetto.protos.DetachRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum DetachRequestField<'a> {
-    /// Field 1, string.
     Key(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.DetachRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct DetachRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> DetachRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<DetachRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => DetachRequestField::Key(f.string()?),
-                    _ => DetachRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for DetachRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Key(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for DetachRequestReader<'a> {
-    type Item = Result<DetachRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl DetachRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.DetachRequest",
-            fields: &[d::optional("key", 1, d::Kind::String)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.DetachRequest",
+        &[d::optional("key", 1, d::Kind::String)],
+    );
 }
+
 /// `perfetto.protos.DetachResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DetachResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`DetachResponse`], field by field; dropping it closes the message.
-pub struct DetachResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`DetachResponse`]; dropping it closes the message.
+pub struct DetachResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for DetachResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.DetachResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl DetachResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.DetachResponse` where it lies, field by field.
+pub type DetachResponseReader<'a> = rt::TypedReader<'a, DetachResponseField<'a>>;
 /// A field of a `perfetto.protos.DetachResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum DetachResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.DetachResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct DetachResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> DetachResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<DetachResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(DetachResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for DetachResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for DetachResponseReader<'a> {
-    type Item = Result<DetachResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl DetachResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.DetachResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.DetachResponse",
+        &[],
+    );
 }
+
 /// `perfetto.protos.AttachRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AttachRequest {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub key: Option<String>,
+    #[pb(string, 1)] pub key: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`AttachRequest`], field by field; dropping it closes the message.
-pub struct AttachRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`AttachRequest`]; dropping it closes the message.
+pub struct AttachRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for AttachRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.AttachRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl AttachRequestWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn key(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.AttachRequest` where it lies, field by field.
+pub type AttachRequestReader<'a> = rt::TypedReader<'a, AttachRequestField<'a>>;
 /// A field of a `perfetto.protos.AttachRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum AttachRequestField<'a> {
-    /// Field 1, string.
     Key(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.AttachRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct AttachRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> AttachRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<AttachRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => AttachRequestField::Key(f.string()?),
-                    _ => AttachRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for AttachRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Key(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for AttachRequestReader<'a> {
-    type Item = Result<AttachRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl AttachRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.AttachRequest",
-            fields: &[d::optional("key", 1, d::Kind::String)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.AttachRequest",
+        &[d::optional("key", 1, d::Kind::String)],
+    );
 }
+
 /// `perfetto.protos.AttachResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AttachResponse {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub trace_config: Option<crate::TraceConfig>,
+    #[pb(message, 1)] pub trace_config: Option<crate::TraceConfig>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`AttachResponse`], field by field; dropping it closes the message.
-pub struct AttachResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`AttachResponse`]; dropping it closes the message.
+pub struct AttachResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for AttachResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.AttachResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl AttachResponseWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `trace_config`, its body already encoded.
-    #[inline]
-    pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.AttachResponse` where it lies, field by field.
+pub type AttachResponseReader<'a> = rt::TypedReader<'a, AttachResponseField<'a>>;
 /// A field of a `perfetto.protos.AttachResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum AttachResponseField<'a> {
-    /// Field 1, message.
     TraceConfig(crate::TraceConfigReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.AttachResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct AttachResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> AttachResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<AttachResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        AttachResponseField::TraceConfig(
-                            crate::TraceConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => AttachResponseField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for AttachResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::TraceConfig(crate::TraceConfigReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for AttachResponseReader<'a> {
-    type Item = Result<AttachResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl AttachResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.AttachResponse",
-            fields: &[
-                d::optional(
-                    "trace_config",
-                    1,
-                    d::Kind::Message(|| crate::TraceConfig::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.AttachResponse",
+        &[d::optional("trace_config", 1, d::of!(crate ::TraceConfig))],
+    );
 }
+
 /// `perfetto.protos.GetTraceStatsRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetTraceStatsRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GetTraceStatsRequest`], field by field; dropping it closes the message.
-pub struct GetTraceStatsRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GetTraceStatsRequest`]; dropping it closes the message.
+pub struct GetTraceStatsRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GetTraceStatsRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GetTraceStatsRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GetTraceStatsRequestWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GetTraceStatsRequest` where it lies, field by field.
+pub type GetTraceStatsRequestReader<'a> = rt::TypedReader<
+    'a,
+    GetTraceStatsRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.GetTraceStatsRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum GetTraceStatsRequestField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GetTraceStatsRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GetTraceStatsRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GetTraceStatsRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<GetTraceStatsRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(GetTraceStatsRequestField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for GetTraceStatsRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GetTraceStatsRequestReader<'a> {
-    type Item = Result<GetTraceStatsRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GetTraceStatsRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GetTraceStatsRequest",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GetTraceStatsRequest",
+        &[],
+    );
 }
+
 /// `perfetto.protos.GetTraceStatsResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetTraceStatsResponse {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub trace_stats: Option<crate::TraceStats>,
+    #[pb(message, 1)] pub trace_stats: Option<crate::TraceStats>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GetTraceStatsResponse`], field by field; dropping it closes the message.
-pub struct GetTraceStatsResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GetTraceStatsResponse`]; dropping it closes the message.
+pub struct GetTraceStatsResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GetTraceStatsResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GetTraceStatsResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GetTraceStatsResponseWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn trace_stats(&mut self) -> crate::TraceStatsWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `trace_stats`, its body already encoded.
-    #[inline]
-    pub fn trace_stats_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn trace_stats(&mut self) -> crate::TraceStatsWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn trace_stats_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GetTraceStatsResponse` where it lies, field by field.
+pub type GetTraceStatsResponseReader<'a> = rt::TypedReader<
+    'a,
+    GetTraceStatsResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.GetTraceStatsResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum GetTraceStatsResponseField<'a> {
-    /// Field 1, message.
     TraceStats(crate::TraceStatsReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GetTraceStatsResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GetTraceStatsResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GetTraceStatsResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<GetTraceStatsResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        GetTraceStatsResponseField::TraceStats(
-                            crate::TraceStatsReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => GetTraceStatsResponseField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for GetTraceStatsResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::TraceStats(crate::TraceStatsReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GetTraceStatsResponseReader<'a> {
-    type Item = Result<GetTraceStatsResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GetTraceStatsResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GetTraceStatsResponse",
-            fields: &[
-                d::optional(
-                    "trace_stats",
-                    1,
-                    d::Kind::Message(|| crate::TraceStats::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GetTraceStatsResponse",
+        &[d::optional("trace_stats", 1, d::of!(crate ::TraceStats))],
+    );
 }
+
 /// `perfetto.protos.ObserveEventsRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ObserveEventsRequest {
-    /// Field 1, repeated enumeration.
-    #[pb(enumeration, 1, repeated)]
-    pub events_to_observe: Vec<crate::ObservableEventsType>,
+    #[pb(enumeration, 1, repeated)] pub events_to_observe: Vec<crate::ObservableEventsType>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ObserveEventsRequest`], field by field; dropping it closes the message.
-pub struct ObserveEventsRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ObserveEventsRequest`]; dropping it closes the message.
+pub struct ObserveEventsRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ObserveEventsRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ObserveEventsRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ObserveEventsRequestWriter<'_> {
-    /// Field 1, repeated enumeration.
-    #[inline]
-    pub fn events_to_observe(
+    #[inline] pub fn events_to_observe(
         &mut self,
         value: crate::ObservableEventsType,
     ) -> &mut Self {
@@ -1901,1098 +1140,633 @@ impl ObserveEventsRequestWriter<'_> {
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ObserveEventsRequest` where it lies, field by field.
+pub type ObserveEventsRequestReader<'a> = rt::TypedReader<
+    'a,
+    ObserveEventsRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.ObserveEventsRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum ObserveEventsRequestField<'a> {
-    /// Field 1, repeated enumeration.
     EventsToObserve(crate::ObservableEventsType),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ObserveEventsRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ObserveEventsRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ObserveEventsRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ObserveEventsRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            ObserveEventsRequestField::EventsToObserve(
-                                crate::ObservableEventsType(f.enumeration()?),
-                            )
-                        }
-                        10 => {
-                            f.begin_run(8)?;
-                            continue;
-                        }
-                        _ => ObserveEventsRequestField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for ObserveEventsRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::EventsToObserve(crate::ObservableEventsType(f.enumeration()?)),
+            10 => return rt::run(f, 8),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ObserveEventsRequestReader<'a> {
-    type Item = Result<ObserveEventsRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ObserveEventsRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ObserveEventsRequest",
-            fields: &[
-                d::repeated(
-                    "events_to_observe",
-                    1,
-                    d::enum_kind::<crate::ObservableEventsType>(),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ObserveEventsRequest",
+        &[
+            d::repeated(
+                "events_to_observe",
+                1,
+                d::enum_kind::<crate::ObservableEventsType>(),
+            ),
+        ],
+    );
 }
+
 /// `perfetto.protos.ObserveEventsResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ObserveEventsResponse {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub events: Option<crate::ObservableEvents>,
+    #[pb(message, 1)] pub events: Option<crate::ObservableEvents>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ObserveEventsResponse`], field by field; dropping it closes the message.
-pub struct ObserveEventsResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ObserveEventsResponse`]; dropping it closes the message.
+pub struct ObserveEventsResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ObserveEventsResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ObserveEventsResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ObserveEventsResponseWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn events(&mut self) -> crate::ObservableEventsWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `events`, its body already encoded.
-    #[inline]
-    pub fn events_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn events(&mut self) -> crate::ObservableEventsWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn events_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ObserveEventsResponse` where it lies, field by field.
+pub type ObserveEventsResponseReader<'a> = rt::TypedReader<
+    'a,
+    ObserveEventsResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.ObserveEventsResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum ObserveEventsResponseField<'a> {
-    /// Field 1, message.
     Events(crate::ObservableEventsReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ObserveEventsResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ObserveEventsResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ObserveEventsResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ObserveEventsResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        ObserveEventsResponseField::Events(
-                            crate::ObservableEventsReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => ObserveEventsResponseField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ObserveEventsResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Events(crate::ObservableEventsReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ObserveEventsResponseReader<'a> {
-    type Item = Result<ObserveEventsResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ObserveEventsResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ObserveEventsResponse",
-            fields: &[
-                d::optional(
-                    "events",
-                    1,
-                    d::Kind::Message(|| crate::ObservableEvents::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ObserveEventsResponse",
+        &[d::optional("events", 1, d::of!(crate ::ObservableEvents))],
+    );
 }
+
 /// `perfetto.protos.QueryServiceStateRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct QueryServiceStateRequest {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub sessions_only: Option<bool>,
+    #[pb(bool, 1)] pub sessions_only: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`QueryServiceStateRequest`], field by field; dropping it closes the message.
-pub struct QueryServiceStateRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`QueryServiceStateRequest`]; dropping it closes the message.
+pub struct QueryServiceStateRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for QueryServiceStateRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.QueryServiceStateRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl QueryServiceStateRequestWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn sessions_only(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn sessions_only(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.QueryServiceStateRequest` where it lies, field by field.
+pub type QueryServiceStateRequestReader<'a> = rt::TypedReader<
+    'a,
+    QueryServiceStateRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.QueryServiceStateRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum QueryServiceStateRequestField<'a> {
-    /// Field 1, bool.
     SessionsOnly(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.QueryServiceStateRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct QueryServiceStateRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> QueryServiceStateRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<QueryServiceStateRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => QueryServiceStateRequestField::SessionsOnly(f.bool()?),
-                    _ => QueryServiceStateRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for QueryServiceStateRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::SessionsOnly(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for QueryServiceStateRequestReader<'a> {
-    type Item = Result<QueryServiceStateRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl QueryServiceStateRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.QueryServiceStateRequest",
-            fields: &[d::optional("sessions_only", 1, d::Kind::Bool)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.QueryServiceStateRequest",
+        &[d::optional("sessions_only", 1, d::Kind::Bool)],
+    );
 }
+
 /// `perfetto.protos.QueryServiceStateResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct QueryServiceStateResponse {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub service_state: Option<crate::TracingServiceState>,
+    #[pb(message, 1)] pub service_state: Option<crate::TracingServiceState>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`QueryServiceStateResponse`], field by field; dropping it closes the message.
-pub struct QueryServiceStateResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`QueryServiceStateResponse`]; dropping it closes the message.
+pub struct QueryServiceStateResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for QueryServiceStateResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.QueryServiceStateResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl QueryServiceStateResponseWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn service_state(&mut self) -> crate::TracingServiceStateWriter<'_> {
+    #[inline] pub fn service_state(&mut self) -> crate::TracingServiceStateWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `service_state`, its body already encoded.
-    #[inline]
-    pub fn service_state_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn service_state_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.QueryServiceStateResponse` where it lies, field by field.
+pub type QueryServiceStateResponseReader<'a> = rt::TypedReader<
+    'a,
+    QueryServiceStateResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.QueryServiceStateResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum QueryServiceStateResponseField<'a> {
-    /// Field 1, message.
     ServiceState(crate::TracingServiceStateReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.QueryServiceStateResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct QueryServiceStateResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> QueryServiceStateResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<QueryServiceStateResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        QueryServiceStateResponseField::ServiceState(
-                            crate::TracingServiceStateReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => QueryServiceStateResponseField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for QueryServiceStateResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::ServiceState(crate::TracingServiceStateReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for QueryServiceStateResponseReader<'a> {
-    type Item = Result<QueryServiceStateResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl QueryServiceStateResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.QueryServiceStateResponse",
-            fields: &[
-                d::optional(
-                    "service_state",
-                    1,
-                    d::Kind::Message(|| crate::TracingServiceState::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.QueryServiceStateResponse",
+        &[d::optional("service_state", 1, d::of!(crate ::TracingServiceState))],
+    );
 }
+
 /// `perfetto.protos.QueryCapabilitiesRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct QueryCapabilitiesRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`QueryCapabilitiesRequest`], field by field; dropping it closes the message.
-pub struct QueryCapabilitiesRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`QueryCapabilitiesRequest`]; dropping it closes the message.
+pub struct QueryCapabilitiesRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for QueryCapabilitiesRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.QueryCapabilitiesRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl QueryCapabilitiesRequestWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.QueryCapabilitiesRequest` where it lies, field by field.
+pub type QueryCapabilitiesRequestReader<'a> = rt::TypedReader<
+    'a,
+    QueryCapabilitiesRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.QueryCapabilitiesRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum QueryCapabilitiesRequestField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.QueryCapabilitiesRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct QueryCapabilitiesRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> QueryCapabilitiesRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<QueryCapabilitiesRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(QueryCapabilitiesRequestField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for QueryCapabilitiesRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for QueryCapabilitiesRequestReader<'a> {
-    type Item = Result<QueryCapabilitiesRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl QueryCapabilitiesRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.QueryCapabilitiesRequest",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.QueryCapabilitiesRequest",
+        &[],
+    );
 }
+
 /// `perfetto.protos.QueryCapabilitiesResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct QueryCapabilitiesResponse {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub capabilities: Option<crate::TracingServiceCapabilities>,
+    #[pb(message, 1)] pub capabilities: Option<crate::TracingServiceCapabilities>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`QueryCapabilitiesResponse`], field by field; dropping it closes the message.
-pub struct QueryCapabilitiesResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`QueryCapabilitiesResponse`]; dropping it closes the message.
+pub struct QueryCapabilitiesResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for QueryCapabilitiesResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.QueryCapabilitiesResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl QueryCapabilitiesResponseWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn capabilities(&mut self) -> crate::TracingServiceCapabilitiesWriter<'_> {
+    #[inline] pub fn capabilities(&mut self) -> crate::TracingServiceCapabilitiesWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `capabilities`, its body already encoded.
-    #[inline]
-    pub fn capabilities_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn capabilities_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.QueryCapabilitiesResponse` where it lies, field by field.
+pub type QueryCapabilitiesResponseReader<'a> = rt::TypedReader<
+    'a,
+    QueryCapabilitiesResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.QueryCapabilitiesResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum QueryCapabilitiesResponseField<'a> {
-    /// Field 1, message.
     Capabilities(crate::TracingServiceCapabilitiesReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.QueryCapabilitiesResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct QueryCapabilitiesResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> QueryCapabilitiesResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<QueryCapabilitiesResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        QueryCapabilitiesResponseField::Capabilities(
-                            crate::TracingServiceCapabilitiesReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => QueryCapabilitiesResponseField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for QueryCapabilitiesResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => {
+                Self::Capabilities(
+                    crate::TracingServiceCapabilitiesReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for QueryCapabilitiesResponseReader<'a> {
-    type Item = Result<QueryCapabilitiesResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl QueryCapabilitiesResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.QueryCapabilitiesResponse",
-            fields: &[
-                d::optional(
-                    "capabilities",
-                    1,
-                    d::Kind::Message(|| crate::TracingServiceCapabilities::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.QueryCapabilitiesResponse",
+        &[d::optional("capabilities", 1, d::of!(crate ::TracingServiceCapabilities))],
+    );
 }
+
 /// `perfetto.protos.SaveTraceForBugreportRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SaveTraceForBugreportRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SaveTraceForBugreportRequest`], field by field; dropping it closes the message.
-pub struct SaveTraceForBugreportRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SaveTraceForBugreportRequest`]; dropping it closes the message.
+pub struct SaveTraceForBugreportRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SaveTraceForBugreportRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SaveTraceForBugreportRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SaveTraceForBugreportRequestWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SaveTraceForBugreportRequest` where it lies, field by field.
+pub type SaveTraceForBugreportRequestReader<'a> = rt::TypedReader<
+    'a,
+    SaveTraceForBugreportRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.SaveTraceForBugreportRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum SaveTraceForBugreportRequestField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SaveTraceForBugreportRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SaveTraceForBugreportRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SaveTraceForBugreportRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<SaveTraceForBugreportRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(SaveTraceForBugreportRequestField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for SaveTraceForBugreportRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SaveTraceForBugreportRequestReader<'a> {
-    type Item = Result<SaveTraceForBugreportRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SaveTraceForBugreportRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SaveTraceForBugreportRequest",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SaveTraceForBugreportRequest",
+        &[],
+    );
 }
+
 /// `perfetto.protos.SaveTraceForBugreportResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SaveTraceForBugreportResponse {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub success: Option<bool>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub msg: Option<String>,
+    #[pb(bool, 1)] pub success: Option<bool>,
+    #[pb(string, 2)] pub msg: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SaveTraceForBugreportResponse`], field by field; dropping it closes the message.
-pub struct SaveTraceForBugreportResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SaveTraceForBugreportResponse`]; dropping it closes the message.
+pub struct SaveTraceForBugreportResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SaveTraceForBugreportResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SaveTraceForBugreportResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SaveTraceForBugreportResponseWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn success(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn msg(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn success(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    #[inline] pub fn msg(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SaveTraceForBugreportResponse` where it lies, field by field.
+pub type SaveTraceForBugreportResponseReader<'a> = rt::TypedReader<
+    'a,
+    SaveTraceForBugreportResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.SaveTraceForBugreportResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum SaveTraceForBugreportResponseField<'a> {
-    /// Field 1, bool.
     Success(bool),
-    /// Field 2, string.
     Msg(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SaveTraceForBugreportResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SaveTraceForBugreportResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SaveTraceForBugreportResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<SaveTraceForBugreportResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => SaveTraceForBugreportResponseField::Success(f.bool()?),
-                    18 => SaveTraceForBugreportResponseField::Msg(f.string()?),
-                    _ => SaveTraceForBugreportResponseField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SaveTraceForBugreportResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Success(f.bool()?),
+            18 => Self::Msg(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SaveTraceForBugreportResponseReader<'a> {
-    type Item = Result<SaveTraceForBugreportResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SaveTraceForBugreportResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SaveTraceForBugreportResponse",
-            fields: &[
-                d::optional("success", 1, d::Kind::Bool),
-                d::optional("msg", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SaveTraceForBugreportResponse",
+        &[
+            d::optional("success", 1, d::Kind::Bool),
+            d::optional("msg", 2, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.CloneSessionRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CloneSessionRequest {
     /// At most one of these.
-    #[pb(oneof, 1, 4)]
-    pub selector: Option<CloneSessionRequestSelector>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub skip_trace_filter: Option<bool>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub for_bugreport: Option<bool>,
-    /// Field 5, string.
-    #[pb(string, 5)]
-    pub clone_trigger_name: Option<String>,
-    /// Field 6, string.
-    #[pb(string, 6)]
-    pub clone_trigger_producer_name: Option<String>,
-    /// Field 7, int32.
-    #[pb(int32, 7)]
-    pub clone_trigger_trusted_producer_uid: Option<i32>,
-    /// Field 8, uint64.
-    #[pb(uint64, 8)]
-    pub clone_trigger_boot_time_ns: Option<u64>,
-    /// Field 9, uint64.
-    #[pb(uint64, 9)]
-    pub clone_trigger_delay_ms: Option<u64>,
+    #[pb(oneof, 1, 4)] pub selector: Option<CloneSessionRequestSelector>,
+    #[pb(bool, 2)] pub skip_trace_filter: Option<bool>,
+    #[pb(bool, 3)] pub for_bugreport: Option<bool>,
+    #[pb(string, 5)] pub clone_trigger_name: Option<String>,
+    #[pb(string, 6)] pub clone_trigger_producer_name: Option<String>,
+    #[pb(int32, 7)] pub clone_trigger_trusted_producer_uid: Option<i32>,
+    #[pb(uint64, 8)] pub clone_trigger_boot_time_ns: Option<u64>,
+    #[pb(uint64, 9)] pub clone_trigger_delay_ms: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.CloneSessionRequest.selector`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum CloneSessionRequestSelector {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    SessionId(u64),
-    /// Field 4, string.
-    #[pb(string, 4)]
-    UniqueSessionName(String),
+    #[pb(uint64, 1)] SessionId(u64),
+    #[pb(string, 4)] UniqueSessionName(String),
 }
-/// Writes a [`CloneSessionRequest`], field by field; dropping it closes the message.
-pub struct CloneSessionRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`CloneSessionRequest`]; dropping it closes the message.
+pub struct CloneSessionRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for CloneSessionRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.CloneSessionRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl CloneSessionRequestWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn session_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 4, string.
-    #[inline]
-    pub fn unique_session_name(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn session_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn unique_session_name(&mut self, value: &str) -> &mut Self {
         rt::string::<4>(&mut self.s, value);
         self
     }
-    /// Field 2, bool.
-    #[inline]
-    pub fn skip_trace_filter(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, bool.
-    #[inline]
-    pub fn for_bugreport(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 5, string.
-    #[inline]
-    pub fn clone_trigger_name(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn skip_trace_filter(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    #[inline] pub fn for_bugreport(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
+    #[inline] pub fn clone_trigger_name(&mut self, value: &str) -> &mut Self {
         rt::string::<5>(&mut self.s, value);
         self
     }
-    /// Field 6, string.
-    #[inline]
-    pub fn clone_trigger_producer_name(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn clone_trigger_producer_name(&mut self, value: &str) -> &mut Self {
         rt::string::<6>(&mut self.s, value);
         self
     }
-    /// Field 7, int32.
-    #[inline]
-    pub fn clone_trigger_trusted_producer_uid(&mut self, value: i32) -> &mut Self {
+    #[inline] pub fn clone_trigger_trusted_producer_uid(&mut self, value: i32) -> &mut Self {
         rt::int32::<7>(&mut self.s, value);
         self
     }
-    /// Field 8, uint64.
-    #[inline]
-    pub fn clone_trigger_boot_time_ns(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn clone_trigger_boot_time_ns(&mut self, value: u64) -> &mut Self {
         rt::uint64::<8>(&mut self.s, value);
         self
     }
-    /// Field 9, uint64.
-    #[inline]
-    pub fn clone_trigger_delay_ms(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn clone_trigger_delay_ms(&mut self, value: u64) -> &mut Self {
         rt::uint64::<9>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.CloneSessionRequest` where it lies, field by field.
+pub type CloneSessionRequestReader<'a> = rt::TypedReader<
+    'a,
+    CloneSessionRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.CloneSessionRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum CloneSessionRequestField<'a> {
-    /// Field 1, uint64.
     SessionId(u64),
-    /// Field 4, string.
     UniqueSessionName(&'a str),
-    /// Field 2, bool.
     SkipTraceFilter(bool),
-    /// Field 3, bool.
     ForBugreport(bool),
-    /// Field 5, string.
     CloneTriggerName(&'a str),
-    /// Field 6, string.
     CloneTriggerProducerName(&'a str),
-    /// Field 7, int32.
     CloneTriggerTrustedProducerUid(i32),
-    /// Field 8, uint64.
     CloneTriggerBootTimeNs(u64),
-    /// Field 9, uint64.
     CloneTriggerDelayMs(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.CloneSessionRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct CloneSessionRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> CloneSessionRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<CloneSessionRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => CloneSessionRequestField::SessionId(f.uint64()?),
-                    34 => CloneSessionRequestField::UniqueSessionName(f.string()?),
-                    16 => CloneSessionRequestField::SkipTraceFilter(f.bool()?),
-                    24 => CloneSessionRequestField::ForBugreport(f.bool()?),
-                    42 => CloneSessionRequestField::CloneTriggerName(f.string()?),
-                    50 => CloneSessionRequestField::CloneTriggerProducerName(f.string()?),
-                    56 => {
-                        CloneSessionRequestField::CloneTriggerTrustedProducerUid(
-                            f.int32()?,
-                        )
-                    }
-                    64 => CloneSessionRequestField::CloneTriggerBootTimeNs(f.uint64()?),
-                    72 => CloneSessionRequestField::CloneTriggerDelayMs(f.uint64()?),
-                    _ => CloneSessionRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for CloneSessionRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::SessionId(f.uint64()?),
+            34 => Self::UniqueSessionName(f.string()?),
+            16 => Self::SkipTraceFilter(f.bool()?),
+            24 => Self::ForBugreport(f.bool()?),
+            42 => Self::CloneTriggerName(f.string()?),
+            50 => Self::CloneTriggerProducerName(f.string()?),
+            56 => Self::CloneTriggerTrustedProducerUid(f.int32()?),
+            64 => Self::CloneTriggerBootTimeNs(f.uint64()?),
+            72 => Self::CloneTriggerDelayMs(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for CloneSessionRequestReader<'a> {
-    type Item = Result<CloneSessionRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl CloneSessionRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.CloneSessionRequest",
-            fields: &[
-                d::optional("session_id", 1, d::Kind::Uint64),
-                d::optional("unique_session_name", 4, d::Kind::String),
-                d::optional("skip_trace_filter", 2, d::Kind::Bool),
-                d::optional("for_bugreport", 3, d::Kind::Bool),
-                d::optional("clone_trigger_name", 5, d::Kind::String),
-                d::optional("clone_trigger_producer_name", 6, d::Kind::String),
-                d::optional("clone_trigger_trusted_producer_uid", 7, d::Kind::Int32),
-                d::optional("clone_trigger_boot_time_ns", 8, d::Kind::Uint64),
-                d::optional("clone_trigger_delay_ms", 9, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.CloneSessionRequest",
+        &[
+            d::optional("session_id", 1, d::Kind::Uint64),
+            d::optional("unique_session_name", 4, d::Kind::String),
+            d::optional("skip_trace_filter", 2, d::Kind::Bool),
+            d::optional("for_bugreport", 3, d::Kind::Bool),
+            d::optional("clone_trigger_name", 5, d::Kind::String),
+            d::optional("clone_trigger_producer_name", 6, d::Kind::String),
+            d::optional("clone_trigger_trusted_producer_uid", 7, d::Kind::Int32),
+            d::optional("clone_trigger_boot_time_ns", 8, d::Kind::Uint64),
+            d::optional("clone_trigger_delay_ms", 9, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.CloneSessionResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CloneSessionResponse {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub success: Option<bool>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub error: Option<String>,
-    /// Field 3, int64.
-    #[pb(int64, 3)]
-    pub uuid_msb: Option<i64>,
-    /// Field 4, int64.
-    #[pb(int64, 4)]
-    pub uuid_lsb: Option<i64>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub was_write_into_file: Option<bool>,
+    #[pb(bool, 1)] pub success: Option<bool>,
+    #[pb(string, 2)] pub error: Option<String>,
+    #[pb(int64, 3)] pub uuid_msb: Option<i64>,
+    #[pb(int64, 4)] pub uuid_lsb: Option<i64>,
+    #[pb(bool, 5)] pub was_write_into_file: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`CloneSessionResponse`], field by field; dropping it closes the message.
-pub struct CloneSessionResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`CloneSessionResponse`]; dropping it closes the message.
+pub struct CloneSessionResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for CloneSessionResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.CloneSessionResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl CloneSessionResponseWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn success(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn error(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, int64.
-    #[inline]
-    pub fn uuid_msb(&mut self, value: i64) -> &mut Self {
-        rt::int64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, int64.
-    #[inline]
-    pub fn uuid_lsb(&mut self, value: i64) -> &mut Self {
-        rt::int64::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, bool.
-    #[inline]
-    pub fn was_write_into_file(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn success(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn uuid_msb(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
+    #[inline] pub fn uuid_lsb(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+    #[inline] pub fn was_write_into_file(&mut self, value: bool) -> &mut Self {
         rt::bool::<5>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.CloneSessionResponse` where it lies, field by field.
+pub type CloneSessionResponseReader<'a> = rt::TypedReader<
+    'a,
+    CloneSessionResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.CloneSessionResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum CloneSessionResponseField<'a> {
-    /// Field 1, bool.
     Success(bool),
-    /// Field 2, string.
     Error(&'a str),
-    /// Field 3, int64.
     UuidMsb(i64),
-    /// Field 4, int64.
     UuidLsb(i64),
-    /// Field 5, bool.
     WasWriteIntoFile(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.CloneSessionResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct CloneSessionResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> CloneSessionResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<CloneSessionResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => CloneSessionResponseField::Success(f.bool()?),
-                    18 => CloneSessionResponseField::Error(f.string()?),
-                    24 => CloneSessionResponseField::UuidMsb(f.int64()?),
-                    32 => CloneSessionResponseField::UuidLsb(f.int64()?),
-                    40 => CloneSessionResponseField::WasWriteIntoFile(f.bool()?),
-                    _ => CloneSessionResponseField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for CloneSessionResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Success(f.bool()?),
+            18 => Self::Error(f.string()?),
+            24 => Self::UuidMsb(f.int64()?),
+            32 => Self::UuidLsb(f.int64()?),
+            40 => Self::WasWriteIntoFile(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for CloneSessionResponseReader<'a> {
-    type Item = Result<CloneSessionResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl CloneSessionResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.CloneSessionResponse",
-            fields: &[
-                d::optional("success", 1, d::Kind::Bool),
-                d::optional("error", 2, d::Kind::String),
-                d::optional("uuid_msb", 3, d::Kind::Int64),
-                d::optional("uuid_lsb", 4, d::Kind::Int64),
-                d::optional("was_write_into_file", 5, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.CloneSessionResponse",
+        &[
+            d::optional("success", 1, d::Kind::Bool),
+            d::optional("error", 2, d::Kind::String),
+            d::optional("uuid_msb", 3, d::Kind::Int64),
+            d::optional("uuid_lsb", 4, d::Kind::Int64),
+            d::optional("was_write_into_file", 5, d::Kind::Bool),
+        ],
+    );
 }
+
 /// Service `perfetto.protos.ConsumerPort`.
 pub mod consumer_port {
     use protozero::rt;
@@ -3112,8 +1886,7 @@ pub mod consumer_port {
     }
     impl Request {
         /// Place of its method in [`METHODS`], from 1.
-        #[must_use]
-        pub fn method_id(&self) -> u32 {
+        #[must_use] pub fn method_id(&self) -> u32 {
             match self {
                 Self::EnableTracing(_) => 1,
                 Self::DisableTracing(_) => 2,
@@ -3157,8 +1930,7 @@ pub mod consumer_port {
             }
         }
         /// The message's bytes.
-        #[must_use]
-        pub fn encode(&self) -> Vec<u8> {
+        #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
                 Self::EnableTracing(m) => rt::encode(m),
                 Self::DisableTracing(m) => rt::encode(m),
@@ -3214,8 +1986,7 @@ pub mod consumer_port {
     }
     impl Response {
         /// Place of its method in [`METHODS`], from 1.
-        #[must_use]
-        pub fn method_id(&self) -> u32 {
+        #[must_use] pub fn method_id(&self) -> u32 {
             match self {
                 Self::EnableTracing(_) => 1,
                 Self::DisableTracing(_) => 2,
@@ -3259,8 +2030,7 @@ pub mod consumer_port {
             }
         }
         /// The message's bytes.
-        #[must_use]
-        pub fn encode(&self) -> Vec<u8> {
+        #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
                 Self::EnableTracing(m) => rt::encode(m),
                 Self::DisableTracing(m) => rt::encode(m),

@@ -2,22 +2,19 @@
 
 //! `perfetto/ipc/producer_port.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.InitializeConnectionRequest.ProducerSMBScrapingMode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InitializeConnectionRequestProducerSMBScrapingMode(pub i32);
 impl InitializeConnectionRequestProducerSMBScrapingMode {
-    /// Value 0.
     pub const SMB_SCRAPING_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const SMB_SCRAPING_ENABLED: Self = Self(1);
-    /// Value 2.
     pub const SMB_SCRAPING_DISABLED: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for InitializeConnectionRequestProducerSMBScrapingMode {
     const NAME: &'static str = "perfetto.protos.InitializeConnectionRequest.ProducerSMBScrapingMode";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -25,2986 +22,1754 @@ impl protozero::Enumeration for InitializeConnectionRequestProducerSMBScrapingMo
         ("SMB_SCRAPING_ENABLED", 1),
         ("SMB_SCRAPING_DISABLED", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for InitializeConnectionRequestProducerSMBScrapingMode {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for InitializeConnectionRequestProducerSMBScrapingMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.InitializeConnectionRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InitializeConnectionRequest {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub shared_memory_page_size_hint_bytes: Option<u32>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub shared_memory_size_hint_bytes: Option<u32>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub producer_name: Option<String>,
-    /// Field 4, enumeration.
-    #[pb(enumeration, 4)]
-    pub smb_scraping_mode: Option<InitializeConnectionRequestProducerSMBScrapingMode>,
-    /// Field 6, bool.
-    #[pb(bool, 6)]
-    pub producer_provided_shmem: Option<bool>,
-    /// Field 7, string.
-    #[pb(string, 7)]
-    pub shm_key_windows: Option<String>,
-    /// Field 8, string.
-    #[pb(string, 8)]
-    pub sdk_version: Option<String>,
+    #[pb(uint32, 1)] pub shared_memory_page_size_hint_bytes: Option<u32>,
+    #[pb(uint32, 2)] pub shared_memory_size_hint_bytes: Option<u32>,
+    #[pb(string, 3)] pub producer_name: Option<String>,
+    #[pb(enumeration, 4)] pub smb_scraping_mode: Option<InitializeConnectionRequestProducerSMBScrapingMode>,
+    #[pb(bool, 6)] pub producer_provided_shmem: Option<bool>,
+    #[pb(string, 7)] pub shm_key_windows: Option<String>,
+    #[pb(string, 8)] pub sdk_version: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InitializeConnectionRequest`], field by field; dropping it closes the message.
-pub struct InitializeConnectionRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InitializeConnectionRequest`]; dropping it closes the message.
+pub struct InitializeConnectionRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InitializeConnectionRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InitializeConnectionRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InitializeConnectionRequestWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn shared_memory_page_size_hint_bytes(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn shared_memory_page_size_hint_bytes(&mut self, value: u32) -> &mut Self {
         rt::uint32::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn shared_memory_size_hint_bytes(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn shared_memory_size_hint_bytes(&mut self, value: u32) -> &mut Self {
         rt::uint32::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, string.
-    #[inline]
-    pub fn producer_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, enumeration.
-    #[inline]
-    pub fn smb_scraping_mode(
+    #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn smb_scraping_mode(
         &mut self,
         value: InitializeConnectionRequestProducerSMBScrapingMode,
     ) -> &mut Self {
         rt::enumeration::<4>(&mut self.s, value.0);
         self
     }
-    /// Field 6, bool.
-    #[inline]
-    pub fn producer_provided_shmem(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn producer_provided_shmem(&mut self, value: bool) -> &mut Self {
         rt::bool::<6>(&mut self.s, value);
         self
     }
-    /// Field 7, string.
-    #[inline]
-    pub fn shm_key_windows(&mut self, value: &str) -> &mut Self {
-        rt::string::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, string.
-    #[inline]
-    pub fn sdk_version(&mut self, value: &str) -> &mut Self {
-        rt::string::<8>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn shm_key_windows(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+    #[inline] pub fn sdk_version(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InitializeConnectionRequest` where it lies, field by field.
+pub type InitializeConnectionRequestReader<'a> = rt::TypedReader<
+    'a,
+    InitializeConnectionRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.InitializeConnectionRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum InitializeConnectionRequestField<'a> {
-    /// Field 1, uint32.
     SharedMemoryPageSizeHintBytes(u32),
-    /// Field 2, uint32.
     SharedMemorySizeHintBytes(u32),
-    /// Field 3, string.
     ProducerName(&'a str),
-    /// Field 4, enumeration.
     SmbScrapingMode(InitializeConnectionRequestProducerSMBScrapingMode),
-    /// Field 6, bool.
     ProducerProvidedShmem(bool),
-    /// Field 7, string.
     ShmKeyWindows(&'a str),
-    /// Field 8, string.
     SdkVersion(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InitializeConnectionRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InitializeConnectionRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InitializeConnectionRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<InitializeConnectionRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        InitializeConnectionRequestField::SharedMemoryPageSizeHintBytes(
-                            f.uint32()?,
-                        )
-                    }
-                    16 => {
-                        InitializeConnectionRequestField::SharedMemorySizeHintBytes(
-                            f.uint32()?,
-                        )
-                    }
-                    26 => InitializeConnectionRequestField::ProducerName(f.string()?),
-                    32 => {
-                        InitializeConnectionRequestField::SmbScrapingMode(
-                            InitializeConnectionRequestProducerSMBScrapingMode(
-                                f.enumeration()?,
-                            ),
-                        )
-                    }
-                    48 => {
-                        InitializeConnectionRequestField::ProducerProvidedShmem(
-                            f.bool()?,
-                        )
-                    }
-                    58 => InitializeConnectionRequestField::ShmKeyWindows(f.string()?),
-                    66 => InitializeConnectionRequestField::SdkVersion(f.string()?),
-                    _ => InitializeConnectionRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InitializeConnectionRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::SharedMemoryPageSizeHintBytes(f.uint32()?),
+            16 => Self::SharedMemorySizeHintBytes(f.uint32()?),
+            26 => Self::ProducerName(f.string()?),
+            32 => {
+                Self::SmbScrapingMode(
+                    InitializeConnectionRequestProducerSMBScrapingMode(f.enumeration()?),
+                )
+            }
+            48 => Self::ProducerProvidedShmem(f.bool()?),
+            58 => Self::ShmKeyWindows(f.string()?),
+            66 => Self::SdkVersion(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InitializeConnectionRequestReader<'a> {
-    type Item = Result<InitializeConnectionRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InitializeConnectionRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InitializeConnectionRequest",
-            fields: &[
-                d::optional("shared_memory_page_size_hint_bytes", 1, d::Kind::Uint32),
-                d::optional("shared_memory_size_hint_bytes", 2, d::Kind::Uint32),
-                d::optional("producer_name", 3, d::Kind::String),
-                d::optional(
-                    "smb_scraping_mode",
-                    4,
-                    d::enum_kind::<InitializeConnectionRequestProducerSMBScrapingMode>(),
-                ),
-                d::optional("producer_provided_shmem", 6, d::Kind::Bool),
-                d::optional("shm_key_windows", 7, d::Kind::String),
-                d::optional("sdk_version", 8, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InitializeConnectionRequest",
+        &[
+            d::optional("shared_memory_page_size_hint_bytes", 1, d::Kind::Uint32),
+            d::optional("shared_memory_size_hint_bytes", 2, d::Kind::Uint32),
+            d::optional("producer_name", 3, d::Kind::String),
+            d::optional(
+                "smb_scraping_mode",
+                4,
+                d::enum_kind::<InitializeConnectionRequestProducerSMBScrapingMode>(),
+            ),
+            d::optional("producer_provided_shmem", 6, d::Kind::Bool),
+            d::optional("shm_key_windows", 7, d::Kind::String),
+            d::optional("sdk_version", 8, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.InitializeConnectionResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InitializeConnectionResponse {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub using_shmem_provided_by_producer: Option<bool>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub direct_smb_patching_supported: Option<bool>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub use_shmem_emulation: Option<bool>,
+    #[pb(bool, 1)] pub using_shmem_provided_by_producer: Option<bool>,
+    #[pb(bool, 2)] pub direct_smb_patching_supported: Option<bool>,
+    #[pb(bool, 3)] pub use_shmem_emulation: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InitializeConnectionResponse`], field by field; dropping it closes the message.
-pub struct InitializeConnectionResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InitializeConnectionResponse`]; dropping it closes the message.
+pub struct InitializeConnectionResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InitializeConnectionResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InitializeConnectionResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InitializeConnectionResponseWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn using_shmem_provided_by_producer(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn using_shmem_provided_by_producer(&mut self, value: bool) -> &mut Self {
         rt::bool::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, bool.
-    #[inline]
-    pub fn direct_smb_patching_supported(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn direct_smb_patching_supported(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, bool.
-    #[inline]
-    pub fn use_shmem_emulation(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn use_shmem_emulation(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InitializeConnectionResponse` where it lies, field by field.
+pub type InitializeConnectionResponseReader<'a> = rt::TypedReader<
+    'a,
+    InitializeConnectionResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.InitializeConnectionResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum InitializeConnectionResponseField<'a> {
-    /// Field 1, bool.
     UsingShmemProvidedByProducer(bool),
-    /// Field 2, bool.
     DirectSmbPatchingSupported(bool),
-    /// Field 3, bool.
     UseShmemEmulation(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InitializeConnectionResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InitializeConnectionResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InitializeConnectionResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<InitializeConnectionResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        InitializeConnectionResponseField::UsingShmemProvidedByProducer(
-                            f.bool()?,
-                        )
-                    }
-                    16 => {
-                        InitializeConnectionResponseField::DirectSmbPatchingSupported(
-                            f.bool()?,
-                        )
-                    }
-                    24 => InitializeConnectionResponseField::UseShmemEmulation(f.bool()?),
-                    _ => InitializeConnectionResponseField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InitializeConnectionResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::UsingShmemProvidedByProducer(f.bool()?),
+            16 => Self::DirectSmbPatchingSupported(f.bool()?),
+            24 => Self::UseShmemEmulation(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InitializeConnectionResponseReader<'a> {
-    type Item = Result<InitializeConnectionResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InitializeConnectionResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InitializeConnectionResponse",
-            fields: &[
-                d::optional("using_shmem_provided_by_producer", 1, d::Kind::Bool),
-                d::optional("direct_smb_patching_supported", 2, d::Kind::Bool),
-                d::optional("use_shmem_emulation", 3, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InitializeConnectionResponse",
+        &[
+            d::optional("using_shmem_provided_by_producer", 1, d::Kind::Bool),
+            d::optional("direct_smb_patching_supported", 2, d::Kind::Bool),
+            d::optional("use_shmem_emulation", 3, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.RegisterDataSourceRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct RegisterDataSourceRequest {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub data_source_descriptor: Option<crate::DataSourceDescriptor>,
+    #[pb(message, 1)] pub data_source_descriptor: Option<crate::DataSourceDescriptor>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`RegisterDataSourceRequest`], field by field; dropping it closes the message.
-pub struct RegisterDataSourceRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`RegisterDataSourceRequest`]; dropping it closes the message.
+pub struct RegisterDataSourceRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for RegisterDataSourceRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.RegisterDataSourceRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl RegisterDataSourceRequestWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn data_source_descriptor(&mut self) -> crate::DataSourceDescriptorWriter<'_> {
+    #[inline] pub fn data_source_descriptor(&mut self) -> crate::DataSourceDescriptorWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `data_source_descriptor`, its body already encoded.
-    #[inline]
-    pub fn data_source_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn data_source_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.RegisterDataSourceRequest` where it lies, field by field.
+pub type RegisterDataSourceRequestReader<'a> = rt::TypedReader<
+    'a,
+    RegisterDataSourceRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.RegisterDataSourceRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum RegisterDataSourceRequestField<'a> {
-    /// Field 1, message.
     DataSourceDescriptor(crate::DataSourceDescriptorReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.RegisterDataSourceRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct RegisterDataSourceRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> RegisterDataSourceRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<RegisterDataSourceRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        RegisterDataSourceRequestField::DataSourceDescriptor(
-                            crate::DataSourceDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => RegisterDataSourceRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for RegisterDataSourceRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => {
+                Self::DataSourceDescriptor(
+                    crate::DataSourceDescriptorReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for RegisterDataSourceRequestReader<'a> {
-    type Item = Result<RegisterDataSourceRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl RegisterDataSourceRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.RegisterDataSourceRequest",
-            fields: &[
-                d::optional(
-                    "data_source_descriptor",
-                    1,
-                    d::Kind::Message(|| crate::DataSourceDescriptor::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.RegisterDataSourceRequest",
+        &[d::optional("data_source_descriptor", 1, d::of!(crate ::DataSourceDescriptor))],
+    );
 }
+
 /// `perfetto.protos.RegisterDataSourceResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct RegisterDataSourceResponse {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub error: Option<String>,
+    #[pb(string, 1)] pub error: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`RegisterDataSourceResponse`], field by field; dropping it closes the message.
-pub struct RegisterDataSourceResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`RegisterDataSourceResponse`]; dropping it closes the message.
+pub struct RegisterDataSourceResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for RegisterDataSourceResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.RegisterDataSourceResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl RegisterDataSourceResponseWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn error(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.RegisterDataSourceResponse` where it lies, field by field.
+pub type RegisterDataSourceResponseReader<'a> = rt::TypedReader<
+    'a,
+    RegisterDataSourceResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.RegisterDataSourceResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum RegisterDataSourceResponseField<'a> {
-    /// Field 1, string.
     Error(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.RegisterDataSourceResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct RegisterDataSourceResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> RegisterDataSourceResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<RegisterDataSourceResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => RegisterDataSourceResponseField::Error(f.string()?),
-                    _ => RegisterDataSourceResponseField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for RegisterDataSourceResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Error(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for RegisterDataSourceResponseReader<'a> {
-    type Item = Result<RegisterDataSourceResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl RegisterDataSourceResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.RegisterDataSourceResponse",
-            fields: &[d::optional("error", 1, d::Kind::String)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.RegisterDataSourceResponse",
+        &[d::optional("error", 1, d::Kind::String)],
+    );
 }
+
 /// `perfetto.protos.UpdateDataSourceRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UpdateDataSourceRequest {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub data_source_descriptor: Option<crate::DataSourceDescriptor>,
+    #[pb(message, 1)] pub data_source_descriptor: Option<crate::DataSourceDescriptor>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`UpdateDataSourceRequest`], field by field; dropping it closes the message.
-pub struct UpdateDataSourceRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`UpdateDataSourceRequest`]; dropping it closes the message.
+pub struct UpdateDataSourceRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for UpdateDataSourceRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.UpdateDataSourceRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl UpdateDataSourceRequestWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn data_source_descriptor(&mut self) -> crate::DataSourceDescriptorWriter<'_> {
+    #[inline] pub fn data_source_descriptor(&mut self) -> crate::DataSourceDescriptorWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `data_source_descriptor`, its body already encoded.
-    #[inline]
-    pub fn data_source_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn data_source_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.UpdateDataSourceRequest` where it lies, field by field.
+pub type UpdateDataSourceRequestReader<'a> = rt::TypedReader<
+    'a,
+    UpdateDataSourceRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.UpdateDataSourceRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum UpdateDataSourceRequestField<'a> {
-    /// Field 1, message.
     DataSourceDescriptor(crate::DataSourceDescriptorReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.UpdateDataSourceRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct UpdateDataSourceRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> UpdateDataSourceRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<UpdateDataSourceRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        UpdateDataSourceRequestField::DataSourceDescriptor(
-                            crate::DataSourceDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => UpdateDataSourceRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for UpdateDataSourceRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => {
+                Self::DataSourceDescriptor(
+                    crate::DataSourceDescriptorReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for UpdateDataSourceRequestReader<'a> {
-    type Item = Result<UpdateDataSourceRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl UpdateDataSourceRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.UpdateDataSourceRequest",
-            fields: &[
-                d::optional(
-                    "data_source_descriptor",
-                    1,
-                    d::Kind::Message(|| crate::DataSourceDescriptor::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.UpdateDataSourceRequest",
+        &[d::optional("data_source_descriptor", 1, d::of!(crate ::DataSourceDescriptor))],
+    );
 }
+
 /// `perfetto.protos.UpdateDataSourceResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UpdateDataSourceResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`UpdateDataSourceResponse`], field by field; dropping it closes the message.
-pub struct UpdateDataSourceResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`UpdateDataSourceResponse`]; dropping it closes the message.
+pub struct UpdateDataSourceResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for UpdateDataSourceResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.UpdateDataSourceResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl UpdateDataSourceResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.UpdateDataSourceResponse` where it lies, field by field.
+pub type UpdateDataSourceResponseReader<'a> = rt::TypedReader<
+    'a,
+    UpdateDataSourceResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.UpdateDataSourceResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum UpdateDataSourceResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.UpdateDataSourceResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct UpdateDataSourceResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> UpdateDataSourceResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<UpdateDataSourceResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(UpdateDataSourceResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for UpdateDataSourceResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for UpdateDataSourceResponseReader<'a> {
-    type Item = Result<UpdateDataSourceResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl UpdateDataSourceResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.UpdateDataSourceResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.UpdateDataSourceResponse",
+        &[],
+    );
 }
+
 /// `perfetto.protos.UnregisterDataSourceRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UnregisterDataSourceRequest {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub data_source_name: Option<String>,
+    #[pb(string, 1)] pub data_source_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`UnregisterDataSourceRequest`], field by field; dropping it closes the message.
-pub struct UnregisterDataSourceRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`UnregisterDataSourceRequest`]; dropping it closes the message.
+pub struct UnregisterDataSourceRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for UnregisterDataSourceRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.UnregisterDataSourceRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl UnregisterDataSourceRequestWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn data_source_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn data_source_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.UnregisterDataSourceRequest` where it lies, field by field.
+pub type UnregisterDataSourceRequestReader<'a> = rt::TypedReader<
+    'a,
+    UnregisterDataSourceRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.UnregisterDataSourceRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum UnregisterDataSourceRequestField<'a> {
-    /// Field 1, string.
     DataSourceName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.UnregisterDataSourceRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct UnregisterDataSourceRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> UnregisterDataSourceRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<UnregisterDataSourceRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => UnregisterDataSourceRequestField::DataSourceName(f.string()?),
-                    _ => UnregisterDataSourceRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for UnregisterDataSourceRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::DataSourceName(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for UnregisterDataSourceRequestReader<'a> {
-    type Item = Result<UnregisterDataSourceRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl UnregisterDataSourceRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.UnregisterDataSourceRequest",
-            fields: &[d::optional("data_source_name", 1, d::Kind::String)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.UnregisterDataSourceRequest",
+        &[d::optional("data_source_name", 1, d::Kind::String)],
+    );
 }
+
 /// `perfetto.protos.UnregisterDataSourceResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UnregisterDataSourceResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`UnregisterDataSourceResponse`], field by field; dropping it closes the message.
-pub struct UnregisterDataSourceResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`UnregisterDataSourceResponse`]; dropping it closes the message.
+pub struct UnregisterDataSourceResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for UnregisterDataSourceResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.UnregisterDataSourceResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl UnregisterDataSourceResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.UnregisterDataSourceResponse` where it lies, field by field.
+pub type UnregisterDataSourceResponseReader<'a> = rt::TypedReader<
+    'a,
+    UnregisterDataSourceResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.UnregisterDataSourceResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum UnregisterDataSourceResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.UnregisterDataSourceResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct UnregisterDataSourceResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> UnregisterDataSourceResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<UnregisterDataSourceResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(UnregisterDataSourceResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for UnregisterDataSourceResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for UnregisterDataSourceResponseReader<'a> {
-    type Item = Result<UnregisterDataSourceResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl UnregisterDataSourceResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.UnregisterDataSourceResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.UnregisterDataSourceResponse",
+        &[],
+    );
 }
+
 /// `perfetto.protos.RegisterTraceWriterRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct RegisterTraceWriterRequest {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub trace_writer_id: Option<u32>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub target_buffer: Option<u32>,
+    #[pb(uint32, 1)] pub trace_writer_id: Option<u32>,
+    #[pb(uint32, 2)] pub target_buffer: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`RegisterTraceWriterRequest`], field by field; dropping it closes the message.
-pub struct RegisterTraceWriterRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`RegisterTraceWriterRequest`]; dropping it closes the message.
+pub struct RegisterTraceWriterRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for RegisterTraceWriterRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.RegisterTraceWriterRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl RegisterTraceWriterRequestWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn trace_writer_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn target_buffer(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn trace_writer_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn target_buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.RegisterTraceWriterRequest` where it lies, field by field.
+pub type RegisterTraceWriterRequestReader<'a> = rt::TypedReader<
+    'a,
+    RegisterTraceWriterRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.RegisterTraceWriterRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum RegisterTraceWriterRequestField<'a> {
-    /// Field 1, uint32.
     TraceWriterId(u32),
-    /// Field 2, uint32.
     TargetBuffer(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.RegisterTraceWriterRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct RegisterTraceWriterRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> RegisterTraceWriterRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<RegisterTraceWriterRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => RegisterTraceWriterRequestField::TraceWriterId(f.uint32()?),
-                    16 => RegisterTraceWriterRequestField::TargetBuffer(f.uint32()?),
-                    _ => RegisterTraceWriterRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for RegisterTraceWriterRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::TraceWriterId(f.uint32()?),
+            16 => Self::TargetBuffer(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for RegisterTraceWriterRequestReader<'a> {
-    type Item = Result<RegisterTraceWriterRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl RegisterTraceWriterRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.RegisterTraceWriterRequest",
-            fields: &[
-                d::optional("trace_writer_id", 1, d::Kind::Uint32),
-                d::optional("target_buffer", 2, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.RegisterTraceWriterRequest",
+        &[
+            d::optional("trace_writer_id", 1, d::Kind::Uint32),
+            d::optional("target_buffer", 2, d::Kind::Uint32),
+        ],
+    );
 }
+
 /// `perfetto.protos.RegisterTraceWriterResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct RegisterTraceWriterResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`RegisterTraceWriterResponse`], field by field; dropping it closes the message.
-pub struct RegisterTraceWriterResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`RegisterTraceWriterResponse`]; dropping it closes the message.
+pub struct RegisterTraceWriterResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for RegisterTraceWriterResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.RegisterTraceWriterResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl RegisterTraceWriterResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.RegisterTraceWriterResponse` where it lies, field by field.
+pub type RegisterTraceWriterResponseReader<'a> = rt::TypedReader<
+    'a,
+    RegisterTraceWriterResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.RegisterTraceWriterResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum RegisterTraceWriterResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.RegisterTraceWriterResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct RegisterTraceWriterResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> RegisterTraceWriterResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<RegisterTraceWriterResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(RegisterTraceWriterResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for RegisterTraceWriterResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for RegisterTraceWriterResponseReader<'a> {
-    type Item = Result<RegisterTraceWriterResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl RegisterTraceWriterResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.RegisterTraceWriterResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.RegisterTraceWriterResponse",
+        &[],
+    );
 }
+
 /// `perfetto.protos.UnregisterTraceWriterRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UnregisterTraceWriterRequest {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub trace_writer_id: Option<u32>,
+    #[pb(uint32, 1)] pub trace_writer_id: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`UnregisterTraceWriterRequest`], field by field; dropping it closes the message.
-pub struct UnregisterTraceWriterRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`UnregisterTraceWriterRequest`]; dropping it closes the message.
+pub struct UnregisterTraceWriterRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for UnregisterTraceWriterRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.UnregisterTraceWriterRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl UnregisterTraceWriterRequestWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn trace_writer_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn trace_writer_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.UnregisterTraceWriterRequest` where it lies, field by field.
+pub type UnregisterTraceWriterRequestReader<'a> = rt::TypedReader<
+    'a,
+    UnregisterTraceWriterRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.UnregisterTraceWriterRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum UnregisterTraceWriterRequestField<'a> {
-    /// Field 1, uint32.
     TraceWriterId(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.UnregisterTraceWriterRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct UnregisterTraceWriterRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> UnregisterTraceWriterRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<UnregisterTraceWriterRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => UnregisterTraceWriterRequestField::TraceWriterId(f.uint32()?),
-                    _ => UnregisterTraceWriterRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for UnregisterTraceWriterRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::TraceWriterId(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for UnregisterTraceWriterRequestReader<'a> {
-    type Item = Result<UnregisterTraceWriterRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl UnregisterTraceWriterRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.UnregisterTraceWriterRequest",
-            fields: &[d::optional("trace_writer_id", 1, d::Kind::Uint32)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.UnregisterTraceWriterRequest",
+        &[d::optional("trace_writer_id", 1, d::Kind::Uint32)],
+    );
 }
+
 /// `perfetto.protos.UnregisterTraceWriterResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UnregisterTraceWriterResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`UnregisterTraceWriterResponse`], field by field; dropping it closes the message.
-pub struct UnregisterTraceWriterResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`UnregisterTraceWriterResponse`]; dropping it closes the message.
+pub struct UnregisterTraceWriterResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for UnregisterTraceWriterResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.UnregisterTraceWriterResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl UnregisterTraceWriterResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.UnregisterTraceWriterResponse` where it lies, field by field.
+pub type UnregisterTraceWriterResponseReader<'a> = rt::TypedReader<
+    'a,
+    UnregisterTraceWriterResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.UnregisterTraceWriterResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum UnregisterTraceWriterResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.UnregisterTraceWriterResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct UnregisterTraceWriterResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> UnregisterTraceWriterResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<UnregisterTraceWriterResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(UnregisterTraceWriterResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for UnregisterTraceWriterResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for UnregisterTraceWriterResponseReader<'a> {
-    type Item = Result<UnregisterTraceWriterResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl UnregisterTraceWriterResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.UnregisterTraceWriterResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.UnregisterTraceWriterResponse",
+        &[],
+    );
 }
+
 /// `perfetto.protos.CommitDataResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CommitDataResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`CommitDataResponse`], field by field; dropping it closes the message.
-pub struct CommitDataResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`CommitDataResponse`]; dropping it closes the message.
+pub struct CommitDataResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for CommitDataResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.CommitDataResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl CommitDataResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.CommitDataResponse` where it lies, field by field.
+pub type CommitDataResponseReader<'a> = rt::TypedReader<'a, CommitDataResponseField<'a>>;
 /// A field of a `perfetto.protos.CommitDataResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum CommitDataResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.CommitDataResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct CommitDataResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> CommitDataResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<CommitDataResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(CommitDataResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for CommitDataResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for CommitDataResponseReader<'a> {
-    type Item = Result<CommitDataResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl CommitDataResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.CommitDataResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.CommitDataResponse",
+        &[],
+    );
 }
+
 /// `perfetto.protos.NotifyDataSourceStartedRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct NotifyDataSourceStartedRequest {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub data_source_id: Option<u64>,
+    #[pb(uint64, 1)] pub data_source_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`NotifyDataSourceStartedRequest`], field by field; dropping it closes the message.
-pub struct NotifyDataSourceStartedRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`NotifyDataSourceStartedRequest`]; dropping it closes the message.
+pub struct NotifyDataSourceStartedRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for NotifyDataSourceStartedRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.NotifyDataSourceStartedRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl NotifyDataSourceStartedRequestWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn data_source_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn data_source_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.NotifyDataSourceStartedRequest` where it lies, field by field.
+pub type NotifyDataSourceStartedRequestReader<'a> = rt::TypedReader<
+    'a,
+    NotifyDataSourceStartedRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.NotifyDataSourceStartedRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum NotifyDataSourceStartedRequestField<'a> {
-    /// Field 1, uint64.
     DataSourceId(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.NotifyDataSourceStartedRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct NotifyDataSourceStartedRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> NotifyDataSourceStartedRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<NotifyDataSourceStartedRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => NotifyDataSourceStartedRequestField::DataSourceId(f.uint64()?),
-                    _ => NotifyDataSourceStartedRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for NotifyDataSourceStartedRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::DataSourceId(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for NotifyDataSourceStartedRequestReader<'a> {
-    type Item = Result<NotifyDataSourceStartedRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl NotifyDataSourceStartedRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.NotifyDataSourceStartedRequest",
-            fields: &[d::optional("data_source_id", 1, d::Kind::Uint64)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.NotifyDataSourceStartedRequest",
+        &[d::optional("data_source_id", 1, d::Kind::Uint64)],
+    );
 }
+
 /// `perfetto.protos.NotifyDataSourceStartedResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct NotifyDataSourceStartedResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`NotifyDataSourceStartedResponse`], field by field; dropping it closes the message.
-pub struct NotifyDataSourceStartedResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`NotifyDataSourceStartedResponse`]; dropping it closes the message.
+pub struct NotifyDataSourceStartedResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for NotifyDataSourceStartedResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.NotifyDataSourceStartedResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl NotifyDataSourceStartedResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.NotifyDataSourceStartedResponse` where it lies, field by field.
+pub type NotifyDataSourceStartedResponseReader<'a> = rt::TypedReader<
+    'a,
+    NotifyDataSourceStartedResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.NotifyDataSourceStartedResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum NotifyDataSourceStartedResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.NotifyDataSourceStartedResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct NotifyDataSourceStartedResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> NotifyDataSourceStartedResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<NotifyDataSourceStartedResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(NotifyDataSourceStartedResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for NotifyDataSourceStartedResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for NotifyDataSourceStartedResponseReader<'a> {
-    type Item = Result<NotifyDataSourceStartedResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl NotifyDataSourceStartedResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.NotifyDataSourceStartedResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.NotifyDataSourceStartedResponse",
+        &[],
+    );
 }
+
 /// `perfetto.protos.NotifyDataSourceStoppedRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct NotifyDataSourceStoppedRequest {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub data_source_id: Option<u64>,
+    #[pb(uint64, 1)] pub data_source_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`NotifyDataSourceStoppedRequest`], field by field; dropping it closes the message.
-pub struct NotifyDataSourceStoppedRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`NotifyDataSourceStoppedRequest`]; dropping it closes the message.
+pub struct NotifyDataSourceStoppedRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for NotifyDataSourceStoppedRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.NotifyDataSourceStoppedRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl NotifyDataSourceStoppedRequestWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn data_source_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn data_source_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.NotifyDataSourceStoppedRequest` where it lies, field by field.
+pub type NotifyDataSourceStoppedRequestReader<'a> = rt::TypedReader<
+    'a,
+    NotifyDataSourceStoppedRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.NotifyDataSourceStoppedRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum NotifyDataSourceStoppedRequestField<'a> {
-    /// Field 1, uint64.
     DataSourceId(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.NotifyDataSourceStoppedRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct NotifyDataSourceStoppedRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> NotifyDataSourceStoppedRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<NotifyDataSourceStoppedRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => NotifyDataSourceStoppedRequestField::DataSourceId(f.uint64()?),
-                    _ => NotifyDataSourceStoppedRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for NotifyDataSourceStoppedRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::DataSourceId(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for NotifyDataSourceStoppedRequestReader<'a> {
-    type Item = Result<NotifyDataSourceStoppedRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl NotifyDataSourceStoppedRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.NotifyDataSourceStoppedRequest",
-            fields: &[d::optional("data_source_id", 1, d::Kind::Uint64)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.NotifyDataSourceStoppedRequest",
+        &[d::optional("data_source_id", 1, d::Kind::Uint64)],
+    );
 }
+
 /// `perfetto.protos.NotifyDataSourceStoppedResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct NotifyDataSourceStoppedResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`NotifyDataSourceStoppedResponse`], field by field; dropping it closes the message.
-pub struct NotifyDataSourceStoppedResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`NotifyDataSourceStoppedResponse`]; dropping it closes the message.
+pub struct NotifyDataSourceStoppedResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for NotifyDataSourceStoppedResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.NotifyDataSourceStoppedResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl NotifyDataSourceStoppedResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.NotifyDataSourceStoppedResponse` where it lies, field by field.
+pub type NotifyDataSourceStoppedResponseReader<'a> = rt::TypedReader<
+    'a,
+    NotifyDataSourceStoppedResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.NotifyDataSourceStoppedResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum NotifyDataSourceStoppedResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.NotifyDataSourceStoppedResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct NotifyDataSourceStoppedResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> NotifyDataSourceStoppedResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<NotifyDataSourceStoppedResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(NotifyDataSourceStoppedResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for NotifyDataSourceStoppedResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for NotifyDataSourceStoppedResponseReader<'a> {
-    type Item = Result<NotifyDataSourceStoppedResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl NotifyDataSourceStoppedResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.NotifyDataSourceStoppedResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.NotifyDataSourceStoppedResponse",
+        &[],
+    );
 }
+
 /// `perfetto.protos.ActivateTriggersRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ActivateTriggersRequest {
-    /// Field 1, repeated string.
-    #[pb(string, 1, repeated)]
-    pub trigger_names: Vec<String>,
+    #[pb(string, 1, repeated)] pub trigger_names: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ActivateTriggersRequest`], field by field; dropping it closes the message.
-pub struct ActivateTriggersRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ActivateTriggersRequest`]; dropping it closes the message.
+pub struct ActivateTriggersRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ActivateTriggersRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ActivateTriggersRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ActivateTriggersRequestWriter<'_> {
-    /// Field 1, repeated string.
-    #[inline]
-    pub fn trigger_names(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn trigger_names(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ActivateTriggersRequest` where it lies, field by field.
+pub type ActivateTriggersRequestReader<'a> = rt::TypedReader<
+    'a,
+    ActivateTriggersRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.ActivateTriggersRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum ActivateTriggersRequestField<'a> {
-    /// Field 1, repeated string.
     TriggerNames(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ActivateTriggersRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ActivateTriggersRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ActivateTriggersRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ActivateTriggersRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => ActivateTriggersRequestField::TriggerNames(f.string()?),
-                    _ => ActivateTriggersRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ActivateTriggersRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::TriggerNames(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ActivateTriggersRequestReader<'a> {
-    type Item = Result<ActivateTriggersRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ActivateTriggersRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ActivateTriggersRequest",
-            fields: &[d::repeated("trigger_names", 1, d::Kind::String)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ActivateTriggersRequest",
+        &[d::repeated("trigger_names", 1, d::Kind::String)],
+    );
 }
+
 /// `perfetto.protos.ActivateTriggersResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ActivateTriggersResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ActivateTriggersResponse`], field by field; dropping it closes the message.
-pub struct ActivateTriggersResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ActivateTriggersResponse`]; dropping it closes the message.
+pub struct ActivateTriggersResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ActivateTriggersResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ActivateTriggersResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ActivateTriggersResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ActivateTriggersResponse` where it lies, field by field.
+pub type ActivateTriggersResponseReader<'a> = rt::TypedReader<
+    'a,
+    ActivateTriggersResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.ActivateTriggersResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum ActivateTriggersResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ActivateTriggersResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ActivateTriggersResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ActivateTriggersResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ActivateTriggersResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(ActivateTriggersResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for ActivateTriggersResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ActivateTriggersResponseReader<'a> {
-    type Item = Result<ActivateTriggersResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ActivateTriggersResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ActivateTriggersResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ActivateTriggersResponse",
+        &[],
+    );
 }
+
 /// `perfetto.protos.GetAsyncCommandRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GetAsyncCommandRequest`], field by field; dropping it closes the message.
-pub struct GetAsyncCommandRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GetAsyncCommandRequest`]; dropping it closes the message.
+pub struct GetAsyncCommandRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GetAsyncCommandRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GetAsyncCommandRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GetAsyncCommandRequestWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GetAsyncCommandRequest` where it lies, field by field.
+pub type GetAsyncCommandRequestReader<'a> = rt::TypedReader<
+    'a,
+    GetAsyncCommandRequestField<'a>,
+>;
 /// A field of a `perfetto.protos.GetAsyncCommandRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum GetAsyncCommandRequestField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GetAsyncCommandRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GetAsyncCommandRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GetAsyncCommandRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<GetAsyncCommandRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(GetAsyncCommandRequestField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for GetAsyncCommandRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GetAsyncCommandRequestReader<'a> {
-    type Item = Result<GetAsyncCommandRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GetAsyncCommandRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GetAsyncCommandRequest",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GetAsyncCommandRequest",
+        &[],
+    );
 }
+
 /// `perfetto.protos.GetAsyncCommandResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandResponse {
     /// At most one of these.
-    #[pb(oneof, 1, 2, 3, 5, 6, 7)]
-    pub cmd: Option<GetAsyncCommandResponseCmd>,
+    #[pb(oneof, 1, 2, 3, 5, 6, 7)] pub cmd: Option<GetAsyncCommandResponseCmd>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.GetAsyncCommandResponse.cmd`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum GetAsyncCommandResponseCmd {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    StartDataSource(GetAsyncCommandResponseStartDataSource),
-    /// Field 2, message.
-    #[pb(message, 2)]
-    StopDataSource(GetAsyncCommandResponseStopDataSource),
-    /// Field 3, message.
-    #[pb(message, 3)]
-    SetupTracing(GetAsyncCommandResponseSetupTracing),
-    /// Field 5, message.
-    #[pb(message, 5)]
-    Flush(GetAsyncCommandResponseFlush),
-    /// Field 6, message.
-    #[pb(message, 6)]
-    SetupDataSource(GetAsyncCommandResponseSetupDataSource),
-    /// Field 7, message.
-    #[pb(message, 7)]
-    ClearIncrementalState(GetAsyncCommandResponseClearIncrementalState),
+    #[pb(message, 1)] StartDataSource(GetAsyncCommandResponseStartDataSource),
+    #[pb(message, 2)] StopDataSource(GetAsyncCommandResponseStopDataSource),
+    #[pb(message, 3)] SetupTracing(GetAsyncCommandResponseSetupTracing),
+    #[pb(message, 5)] Flush(GetAsyncCommandResponseFlush),
+    #[pb(message, 6)] SetupDataSource(GetAsyncCommandResponseSetupDataSource),
+    #[pb(message, 7)] ClearIncrementalState(GetAsyncCommandResponseClearIncrementalState),
 }
-/// Writes a [`GetAsyncCommandResponse`], field by field; dropping it closes the message.
-pub struct GetAsyncCommandResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GetAsyncCommandResponse`]; dropping it closes the message.
+pub struct GetAsyncCommandResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GetAsyncCommandResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GetAsyncCommandResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GetAsyncCommandResponseWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn start_data_source(
+    #[inline] pub fn start_data_source(
         &mut self,
     ) -> GetAsyncCommandResponseStartDataSourceWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `start_data_source`, its body already encoded.
-    #[inline]
-    pub fn start_data_source_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn start_data_source_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Field 2, message.
-    #[inline]
-    pub fn stop_data_source(
+    #[inline] pub fn stop_data_source(
         &mut self,
     ) -> GetAsyncCommandResponseStopDataSourceWriter<'_> {
         rt::message::<2, _>(&mut self.s)
     }
-    /// `stop_data_source`, its body already encoded.
-    #[inline]
-    pub fn stop_data_source_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn stop_data_source_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Field 3, message.
-    #[inline]
-    pub fn setup_tracing(&mut self) -> GetAsyncCommandResponseSetupTracingWriter<'_> {
+    #[inline] pub fn setup_tracing(&mut self) -> GetAsyncCommandResponseSetupTracingWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
-    /// `setup_tracing`, its body already encoded.
-    #[inline]
-    pub fn setup_tracing_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn setup_tracing_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Field 5, message.
-    #[inline]
-    pub fn flush(&mut self) -> GetAsyncCommandResponseFlushWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    /// `flush`, its body already encoded.
-    #[inline]
-    pub fn flush_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
-    /// Field 6, message.
-    #[inline]
-    pub fn setup_data_source(
+    #[inline] pub fn flush(&mut self) -> GetAsyncCommandResponseFlushWriter<'_> { rt::message::<5, _>(&mut self.s) }
+    #[inline] pub fn flush_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
+    #[inline] pub fn setup_data_source(
         &mut self,
     ) -> GetAsyncCommandResponseSetupDataSourceWriter<'_> {
         rt::message::<6, _>(&mut self.s)
     }
-    /// `setup_data_source`, its body already encoded.
-    #[inline]
-    pub fn setup_data_source_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn setup_data_source_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Field 7, message.
-    #[inline]
-    pub fn clear_incremental_state(
+    #[inline] pub fn clear_incremental_state(
         &mut self,
     ) -> GetAsyncCommandResponseClearIncrementalStateWriter<'_> {
         rt::message::<7, _>(&mut self.s)
     }
-    /// `clear_incremental_state`, its body already encoded.
-    #[inline]
-    pub fn clear_incremental_state_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn clear_incremental_state_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GetAsyncCommandResponse` where it lies, field by field.
+pub type GetAsyncCommandResponseReader<'a> = rt::TypedReader<
+    'a,
+    GetAsyncCommandResponseField<'a>,
+>;
 /// A field of a `perfetto.protos.GetAsyncCommandResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum GetAsyncCommandResponseField<'a> {
-    /// Field 1, message.
     StartDataSource(GetAsyncCommandResponseStartDataSourceReader<'a>),
-    /// Field 2, message.
     StopDataSource(GetAsyncCommandResponseStopDataSourceReader<'a>),
-    /// Field 3, message.
     SetupTracing(GetAsyncCommandResponseSetupTracingReader<'a>),
-    /// Field 5, message.
     Flush(GetAsyncCommandResponseFlushReader<'a>),
-    /// Field 6, message.
     SetupDataSource(GetAsyncCommandResponseSetupDataSourceReader<'a>),
-    /// Field 7, message.
     ClearIncrementalState(GetAsyncCommandResponseClearIncrementalStateReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GetAsyncCommandResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GetAsyncCommandResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GetAsyncCommandResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<GetAsyncCommandResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        GetAsyncCommandResponseField::StartDataSource(
-                            GetAsyncCommandResponseStartDataSourceReader::new(f.bytes()?),
-                        )
-                    }
-                    18 => {
-                        GetAsyncCommandResponseField::StopDataSource(
-                            GetAsyncCommandResponseStopDataSourceReader::new(f.bytes()?),
-                        )
-                    }
-                    26 => {
-                        GetAsyncCommandResponseField::SetupTracing(
-                            GetAsyncCommandResponseSetupTracingReader::new(f.bytes()?),
-                        )
-                    }
-                    42 => {
-                        GetAsyncCommandResponseField::Flush(
-                            GetAsyncCommandResponseFlushReader::new(f.bytes()?),
-                        )
-                    }
-                    50 => {
-                        GetAsyncCommandResponseField::SetupDataSource(
-                            GetAsyncCommandResponseSetupDataSourceReader::new(f.bytes()?),
-                        )
-                    }
-                    58 => {
-                        GetAsyncCommandResponseField::ClearIncrementalState(
-                            GetAsyncCommandResponseClearIncrementalStateReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    _ => GetAsyncCommandResponseField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => {
+                Self::StartDataSource(
+                    GetAsyncCommandResponseStartDataSourceReader::new(f.bytes()?),
+                )
+            }
+            18 => {
+                Self::StopDataSource(
+                    GetAsyncCommandResponseStopDataSourceReader::new(f.bytes()?),
+                )
+            }
+            26 => {
+                Self::SetupTracing(
+                    GetAsyncCommandResponseSetupTracingReader::new(f.bytes()?),
+                )
+            }
+            42 => Self::Flush(GetAsyncCommandResponseFlushReader::new(f.bytes()?)),
+            50 => {
+                Self::SetupDataSource(
+                    GetAsyncCommandResponseSetupDataSourceReader::new(f.bytes()?),
+                )
+            }
+            58 => {
+                Self::ClearIncrementalState(
+                    GetAsyncCommandResponseClearIncrementalStateReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GetAsyncCommandResponseReader<'a> {
-    type Item = Result<GetAsyncCommandResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GetAsyncCommandResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GetAsyncCommandResponse",
-            fields: &[
-                d::optional(
-                    "start_data_source",
-                    1,
-                    d::Kind::Message(|| {
-                        GetAsyncCommandResponseStartDataSource::DESCRIPTOR
-                    }),
-                ),
-                d::optional(
-                    "stop_data_source",
-                    2,
-                    d::Kind::Message(|| {
-                        GetAsyncCommandResponseStopDataSource::DESCRIPTOR
-                    }),
-                ),
-                d::optional(
-                    "setup_tracing",
-                    3,
-                    d::Kind::Message(|| GetAsyncCommandResponseSetupTracing::DESCRIPTOR),
-                ),
-                d::optional(
-                    "flush",
-                    5,
-                    d::Kind::Message(|| GetAsyncCommandResponseFlush::DESCRIPTOR),
-                ),
-                d::optional(
-                    "setup_data_source",
-                    6,
-                    d::Kind::Message(|| {
-                        GetAsyncCommandResponseSetupDataSource::DESCRIPTOR
-                    }),
-                ),
-                d::optional(
-                    "clear_incremental_state",
-                    7,
-                    d::Kind::Message(|| {
-                        GetAsyncCommandResponseClearIncrementalState::DESCRIPTOR
-                    }),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GetAsyncCommandResponse",
+        &[
+            d::optional(
+                "start_data_source",
+                1,
+                d::of!(GetAsyncCommandResponseStartDataSource),
+            ),
+            d::optional(
+                "stop_data_source",
+                2,
+                d::of!(GetAsyncCommandResponseStopDataSource),
+            ),
+            d::optional("setup_tracing", 3, d::of!(GetAsyncCommandResponseSetupTracing)),
+            d::optional("flush", 5, d::of!(GetAsyncCommandResponseFlush)),
+            d::optional(
+                "setup_data_source",
+                6,
+                d::of!(GetAsyncCommandResponseSetupDataSource),
+            ),
+            d::optional(
+                "clear_incremental_state",
+                7,
+                d::of!(GetAsyncCommandResponseClearIncrementalState),
+            ),
+        ],
+    );
 }
+
 /// `perfetto.protos.GetAsyncCommandResponse.SetupDataSource`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandResponseSetupDataSource {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub new_instance_id: Option<u64>,
-    /// Field 2, message.
-    #[pb(message, 2)]
-    pub config: Option<crate::DataSourceConfig>,
+    #[pb(uint64, 1)] pub new_instance_id: Option<u64>,
+    #[pb(message, 2)] pub config: Option<crate::DataSourceConfig>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GetAsyncCommandResponseSetupDataSource`], field by field; dropping it closes the message.
-pub struct GetAsyncCommandResponseSetupDataSourceWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GetAsyncCommandResponseSetupDataSource`]; dropping it closes the message.
+pub struct GetAsyncCommandResponseSetupDataSourceWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GetAsyncCommandResponseSetupDataSourceWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GetAsyncCommandResponse.SetupDataSource";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GetAsyncCommandResponseSetupDataSourceWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn new_instance_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, message.
-    #[inline]
-    pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `config`, its body already encoded.
-    #[inline]
-    pub fn config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn new_instance_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn config_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GetAsyncCommandResponse.SetupDataSource` where it lies, field by field.
+pub type GetAsyncCommandResponseSetupDataSourceReader<'a> = rt::TypedReader<
+    'a,
+    GetAsyncCommandResponseSetupDataSourceField<'a>,
+>;
 /// A field of a `perfetto.protos.GetAsyncCommandResponse.SetupDataSource`.
 #[derive(Clone, Copy, Debug)]
 pub enum GetAsyncCommandResponseSetupDataSourceField<'a> {
-    /// Field 1, uint64.
     NewInstanceId(u64),
-    /// Field 2, message.
     Config(crate::DataSourceConfigReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GetAsyncCommandResponse.SetupDataSource` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GetAsyncCommandResponseSetupDataSourceReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GetAsyncCommandResponseSetupDataSourceReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<GetAsyncCommandResponseSetupDataSourceField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        GetAsyncCommandResponseSetupDataSourceField::NewInstanceId(
-                            f.uint64()?,
-                        )
-                    }
-                    18 => {
-                        GetAsyncCommandResponseSetupDataSourceField::Config(
-                            crate::DataSourceConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => {
-                        GetAsyncCommandResponseSetupDataSourceField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseSetupDataSourceField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::NewInstanceId(f.uint64()?),
+            18 => Self::Config(crate::DataSourceConfigReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GetAsyncCommandResponseSetupDataSourceReader<'a> {
-    type Item = Result<GetAsyncCommandResponseSetupDataSourceField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GetAsyncCommandResponseSetupDataSource {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GetAsyncCommandResponse.SetupDataSource",
-            fields: &[
-                d::optional("new_instance_id", 1, d::Kind::Uint64),
-                d::optional(
-                    "config",
-                    2,
-                    d::Kind::Message(|| crate::DataSourceConfig::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GetAsyncCommandResponse.SetupDataSource",
+        &[
+            d::optional("new_instance_id", 1, d::Kind::Uint64),
+            d::optional("config", 2, d::of!(crate ::DataSourceConfig)),
+        ],
+    );
 }
+
 /// `perfetto.protos.GetAsyncCommandResponse.StartDataSource`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandResponseStartDataSource {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub new_instance_id: Option<u64>,
-    /// Field 2, message.
-    #[pb(message, 2)]
-    pub config: Option<crate::DataSourceConfig>,
+    #[pb(uint64, 1)] pub new_instance_id: Option<u64>,
+    #[pb(message, 2)] pub config: Option<crate::DataSourceConfig>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GetAsyncCommandResponseStartDataSource`], field by field; dropping it closes the message.
-pub struct GetAsyncCommandResponseStartDataSourceWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GetAsyncCommandResponseStartDataSource`]; dropping it closes the message.
+pub struct GetAsyncCommandResponseStartDataSourceWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GetAsyncCommandResponseStartDataSourceWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GetAsyncCommandResponse.StartDataSource";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GetAsyncCommandResponseStartDataSourceWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn new_instance_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, message.
-    #[inline]
-    pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `config`, its body already encoded.
-    #[inline]
-    pub fn config_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn new_instance_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn config_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GetAsyncCommandResponse.StartDataSource` where it lies, field by field.
+pub type GetAsyncCommandResponseStartDataSourceReader<'a> = rt::TypedReader<
+    'a,
+    GetAsyncCommandResponseStartDataSourceField<'a>,
+>;
 /// A field of a `perfetto.protos.GetAsyncCommandResponse.StartDataSource`.
 #[derive(Clone, Copy, Debug)]
 pub enum GetAsyncCommandResponseStartDataSourceField<'a> {
-    /// Field 1, uint64.
     NewInstanceId(u64),
-    /// Field 2, message.
     Config(crate::DataSourceConfigReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GetAsyncCommandResponse.StartDataSource` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GetAsyncCommandResponseStartDataSourceReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GetAsyncCommandResponseStartDataSourceReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<GetAsyncCommandResponseStartDataSourceField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        GetAsyncCommandResponseStartDataSourceField::NewInstanceId(
-                            f.uint64()?,
-                        )
-                    }
-                    18 => {
-                        GetAsyncCommandResponseStartDataSourceField::Config(
-                            crate::DataSourceConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => {
-                        GetAsyncCommandResponseStartDataSourceField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseStartDataSourceField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::NewInstanceId(f.uint64()?),
+            18 => Self::Config(crate::DataSourceConfigReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GetAsyncCommandResponseStartDataSourceReader<'a> {
-    type Item = Result<GetAsyncCommandResponseStartDataSourceField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GetAsyncCommandResponseStartDataSource {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GetAsyncCommandResponse.StartDataSource",
-            fields: &[
-                d::optional("new_instance_id", 1, d::Kind::Uint64),
-                d::optional(
-                    "config",
-                    2,
-                    d::Kind::Message(|| crate::DataSourceConfig::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GetAsyncCommandResponse.StartDataSource",
+        &[
+            d::optional("new_instance_id", 1, d::Kind::Uint64),
+            d::optional("config", 2, d::of!(crate ::DataSourceConfig)),
+        ],
+    );
 }
+
 /// `perfetto.protos.GetAsyncCommandResponse.StopDataSource`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandResponseStopDataSource {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub instance_id: Option<u64>,
+    #[pb(uint64, 1)] pub instance_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GetAsyncCommandResponseStopDataSource`], field by field; dropping it closes the message.
-pub struct GetAsyncCommandResponseStopDataSourceWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GetAsyncCommandResponseStopDataSource`]; dropping it closes the message.
+pub struct GetAsyncCommandResponseStopDataSourceWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GetAsyncCommandResponseStopDataSourceWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GetAsyncCommandResponse.StopDataSource";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GetAsyncCommandResponseStopDataSourceWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn instance_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn instance_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GetAsyncCommandResponse.StopDataSource` where it lies, field by field.
+pub type GetAsyncCommandResponseStopDataSourceReader<'a> = rt::TypedReader<
+    'a,
+    GetAsyncCommandResponseStopDataSourceField<'a>,
+>;
 /// A field of a `perfetto.protos.GetAsyncCommandResponse.StopDataSource`.
 #[derive(Clone, Copy, Debug)]
 pub enum GetAsyncCommandResponseStopDataSourceField<'a> {
-    /// Field 1, uint64.
     InstanceId(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GetAsyncCommandResponse.StopDataSource` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GetAsyncCommandResponseStopDataSourceReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GetAsyncCommandResponseStopDataSourceReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<GetAsyncCommandResponseStopDataSourceField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        GetAsyncCommandResponseStopDataSourceField::InstanceId(
-                            f.uint64()?,
-                        )
-                    }
-                    _ => {
-                        GetAsyncCommandResponseStopDataSourceField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseStopDataSourceField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::InstanceId(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GetAsyncCommandResponseStopDataSourceReader<'a> {
-    type Item = Result<GetAsyncCommandResponseStopDataSourceField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GetAsyncCommandResponseStopDataSource {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GetAsyncCommandResponse.StopDataSource",
-            fields: &[d::optional("instance_id", 1, d::Kind::Uint64)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GetAsyncCommandResponse.StopDataSource",
+        &[d::optional("instance_id", 1, d::Kind::Uint64)],
+    );
 }
+
 /// `perfetto.protos.GetAsyncCommandResponse.SetupTracing`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandResponseSetupTracing {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub shared_buffer_page_size_kb: Option<u32>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub shm_key_windows: Option<String>,
+    #[pb(uint32, 1)] pub shared_buffer_page_size_kb: Option<u32>,
+    #[pb(string, 2)] pub shm_key_windows: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GetAsyncCommandResponseSetupTracing`], field by field; dropping it closes the message.
-pub struct GetAsyncCommandResponseSetupTracingWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GetAsyncCommandResponseSetupTracing`]; dropping it closes the message.
+pub struct GetAsyncCommandResponseSetupTracingWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GetAsyncCommandResponseSetupTracingWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GetAsyncCommandResponse.SetupTracing";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GetAsyncCommandResponseSetupTracingWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn shared_buffer_page_size_kb(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn shared_buffer_page_size_kb(&mut self, value: u32) -> &mut Self {
         rt::uint32::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, string.
-    #[inline]
-    pub fn shm_key_windows(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn shm_key_windows(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GetAsyncCommandResponse.SetupTracing` where it lies, field by field.
+pub type GetAsyncCommandResponseSetupTracingReader<'a> = rt::TypedReader<
+    'a,
+    GetAsyncCommandResponseSetupTracingField<'a>,
+>;
 /// A field of a `perfetto.protos.GetAsyncCommandResponse.SetupTracing`.
 #[derive(Clone, Copy, Debug)]
 pub enum GetAsyncCommandResponseSetupTracingField<'a> {
-    /// Field 1, uint32.
     SharedBufferPageSizeKb(u32),
-    /// Field 2, string.
     ShmKeyWindows(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GetAsyncCommandResponse.SetupTracing` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GetAsyncCommandResponseSetupTracingReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GetAsyncCommandResponseSetupTracingReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<GetAsyncCommandResponseSetupTracingField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        GetAsyncCommandResponseSetupTracingField::SharedBufferPageSizeKb(
-                            f.uint32()?,
-                        )
-                    }
-                    18 => {
-                        GetAsyncCommandResponseSetupTracingField::ShmKeyWindows(
-                            f.string()?,
-                        )
-                    }
-                    _ => {
-                        GetAsyncCommandResponseSetupTracingField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseSetupTracingField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::SharedBufferPageSizeKb(f.uint32()?),
+            18 => Self::ShmKeyWindows(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GetAsyncCommandResponseSetupTracingReader<'a> {
-    type Item = Result<GetAsyncCommandResponseSetupTracingField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GetAsyncCommandResponseSetupTracing {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GetAsyncCommandResponse.SetupTracing",
-            fields: &[
-                d::optional("shared_buffer_page_size_kb", 1, d::Kind::Uint32),
-                d::optional("shm_key_windows", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GetAsyncCommandResponse.SetupTracing",
+        &[
+            d::optional("shared_buffer_page_size_kb", 1, d::Kind::Uint32),
+            d::optional("shm_key_windows", 2, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.GetAsyncCommandResponse.Flush`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandResponseFlush {
-    /// Field 1, repeated uint64.
-    #[pb(uint64, 1, repeated)]
-    pub data_source_ids: Vec<u64>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub request_id: Option<u64>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub flags: Option<u64>,
+    #[pb(uint64, 1, repeated)] pub data_source_ids: Vec<u64>,
+    #[pb(uint64, 2)] pub request_id: Option<u64>,
+    #[pb(uint64, 3)] pub flags: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GetAsyncCommandResponseFlush`], field by field; dropping it closes the message.
-pub struct GetAsyncCommandResponseFlushWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GetAsyncCommandResponseFlush`]; dropping it closes the message.
+pub struct GetAsyncCommandResponseFlushWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GetAsyncCommandResponseFlushWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GetAsyncCommandResponse.Flush";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GetAsyncCommandResponseFlushWriter<'_> {
-    /// Field 1, repeated uint64.
-    #[inline]
-    pub fn data_source_ids(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn request_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn flags(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn data_source_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn request_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GetAsyncCommandResponse.Flush` where it lies, field by field.
+pub type GetAsyncCommandResponseFlushReader<'a> = rt::TypedReader<
+    'a,
+    GetAsyncCommandResponseFlushField<'a>,
+>;
 /// A field of a `perfetto.protos.GetAsyncCommandResponse.Flush`.
 #[derive(Clone, Copy, Debug)]
 pub enum GetAsyncCommandResponseFlushField<'a> {
-    /// Field 1, repeated uint64.
     DataSourceIds(u64),
-    /// Field 2, uint64.
     RequestId(u64),
-    /// Field 3, uint64.
     Flags(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GetAsyncCommandResponse.Flush` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GetAsyncCommandResponseFlushReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GetAsyncCommandResponseFlushReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<GetAsyncCommandResponseFlushField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            GetAsyncCommandResponseFlushField::DataSourceIds(f.uint64()?)
-                        }
-                        10 => {
-                            f.begin_run(8)?;
-                            continue;
-                        }
-                        16 => GetAsyncCommandResponseFlushField::RequestId(f.uint64()?),
-                        24 => GetAsyncCommandResponseFlushField::Flags(f.uint64()?),
-                        _ => GetAsyncCommandResponseFlushField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseFlushField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::DataSourceIds(f.uint64()?),
+            10 => return rt::run(f, 8),
+            16 => Self::RequestId(f.uint64()?),
+            24 => Self::Flags(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GetAsyncCommandResponseFlushReader<'a> {
-    type Item = Result<GetAsyncCommandResponseFlushField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GetAsyncCommandResponseFlush {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GetAsyncCommandResponse.Flush",
-            fields: &[
-                d::repeated("data_source_ids", 1, d::Kind::Uint64),
-                d::optional("request_id", 2, d::Kind::Uint64),
-                d::optional("flags", 3, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GetAsyncCommandResponse.Flush",
+        &[
+            d::repeated("data_source_ids", 1, d::Kind::Uint64),
+            d::optional("request_id", 2, d::Kind::Uint64),
+            d::optional("flags", 3, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandResponseClearIncrementalState {
-    /// Field 1, repeated uint64.
-    #[pb(uint64, 1, repeated)]
-    pub data_source_ids: Vec<u64>,
+    #[pb(uint64, 1, repeated)] pub data_source_ids: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GetAsyncCommandResponseClearIncrementalState`], field by field; dropping it closes the message.
-pub struct GetAsyncCommandResponseClearIncrementalStateWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GetAsyncCommandResponseClearIncrementalState`]; dropping it closes the message.
+pub struct GetAsyncCommandResponseClearIncrementalStateWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GetAsyncCommandResponseClearIncrementalStateWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GetAsyncCommandResponseClearIncrementalStateWriter<'_> {
-    /// Field 1, repeated uint64.
-    #[inline]
-    pub fn data_source_ids(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn data_source_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState` where it lies, field by field.
+pub type GetAsyncCommandResponseClearIncrementalStateReader<'a> = rt::TypedReader<
+    'a,
+    GetAsyncCommandResponseClearIncrementalStateField<'a>,
+>;
 /// A field of a `perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState`.
 #[derive(Clone, Copy, Debug)]
 pub enum GetAsyncCommandResponseClearIncrementalStateField<'a> {
-    /// Field 1, repeated uint64.
     DataSourceIds(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GetAsyncCommandResponseClearIncrementalStateReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GetAsyncCommandResponseClearIncrementalStateReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<GetAsyncCommandResponseClearIncrementalStateField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            GetAsyncCommandResponseClearIncrementalStateField::DataSourceIds(
-                                f.uint64()?,
-                            )
-                        }
-                        10 => {
-                            f.begin_run(8)?;
-                            continue;
-                        }
-                        _ => {
-                            GetAsyncCommandResponseClearIncrementalStateField::Unknown(
-                                f.unknown(tag)?,
-                            )
-                        }
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseClearIncrementalStateField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::DataSourceIds(f.uint64()?),
+            10 => return rt::run(f, 8),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GetAsyncCommandResponseClearIncrementalStateReader<'a> {
-    type Item = Result<
-        GetAsyncCommandResponseClearIncrementalStateField<'a>,
-        rt::DecodeError,
-    >;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GetAsyncCommandResponseClearIncrementalState {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState",
-            fields: &[d::repeated("data_source_ids", 1, d::Kind::Uint64)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState",
+        &[d::repeated("data_source_ids", 1, d::Kind::Uint64)],
+    );
 }
+
 /// `perfetto.protos.SyncRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SyncRequest {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SyncRequest`], field by field; dropping it closes the message.
-pub struct SyncRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SyncRequest`]; dropping it closes the message.
+pub struct SyncRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SyncRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SyncRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SyncRequestWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SyncRequest` where it lies, field by field.
+pub type SyncRequestReader<'a> = rt::TypedReader<'a, SyncRequestField<'a>>;
 /// A field of a `perfetto.protos.SyncRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum SyncRequestField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SyncRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SyncRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SyncRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<SyncRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(SyncRequestField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for SyncRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SyncRequestReader<'a> {
-    type Item = Result<SyncRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SyncRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SyncRequest",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SyncRequest",
+        &[],
+    );
 }
+
 /// `perfetto.protos.SyncResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SyncResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SyncResponse`], field by field; dropping it closes the message.
-pub struct SyncResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SyncResponse`]; dropping it closes the message.
+pub struct SyncResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SyncResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SyncResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SyncResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SyncResponse` where it lies, field by field.
+pub type SyncResponseReader<'a> = rt::TypedReader<'a, SyncResponseField<'a>>;
 /// A field of a `perfetto.protos.SyncResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum SyncResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SyncResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SyncResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SyncResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<SyncResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(SyncResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for SyncResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SyncResponseReader<'a> {
-    type Item = Result<SyncResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SyncResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SyncResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SyncResponse",
+        &[],
+    );
 }
+
 /// Service `perfetto.protos.ProducerPort`.
 pub mod producer_port {
     use protozero::rt;
@@ -3103,8 +1868,7 @@ pub mod producer_port {
     }
     impl Request {
         /// Place of its method in [`METHODS`], from 1.
-        #[must_use]
-        pub fn method_id(&self) -> u32 {
+        #[must_use] pub fn method_id(&self) -> u32 {
             match self {
                 Self::InitializeConnection(_) => 1,
                 Self::RegisterDataSource(_) => 2,
@@ -3142,8 +1906,7 @@ pub mod producer_port {
             }
         }
         /// The message's bytes.
-        #[must_use]
-        pub fn encode(&self) -> Vec<u8> {
+        #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
                 Self::InitializeConnection(m) => rt::encode(m),
                 Self::RegisterDataSource(m) => rt::encode(m),
@@ -3190,8 +1953,7 @@ pub mod producer_port {
     }
     impl Response {
         /// Place of its method in [`METHODS`], from 1.
-        #[must_use]
-        pub fn method_id(&self) -> u32 {
+        #[must_use] pub fn method_id(&self) -> u32 {
             match self {
                 Self::InitializeConnection(_) => 1,
                 Self::RegisterDataSource(_) => 2,
@@ -3229,8 +1991,7 @@ pub mod producer_port {
             }
         }
         /// The message's bytes.
-        #[must_use]
-        pub fn encode(&self) -> Vec<u8> {
+        #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
                 Self::InitializeConnection(m) => rt::encode(m),
                 Self::RegisterDataSource(m) => rt::encode(m),

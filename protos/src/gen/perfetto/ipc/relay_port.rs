@@ -2,513 +2,300 @@
 
 //! `perfetto/ipc/relay_port.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.SyncClockRequest.Phase`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SyncClockRequestPhase(pub i32);
 impl SyncClockRequestPhase {
-    /// Value 1.
     pub const PING: Self = Self(1);
-    /// Value 2.
     pub const UPDATE: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for SyncClockRequestPhase {
     const NAME: &'static str = "perfetto.protos.SyncClockRequest.Phase";
     const VALUES: &'static [(&'static str, i32)] = &[("PING", 1), ("UPDATE", 2)];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for SyncClockRequestPhase {
-    fn default() -> Self {
-        Self(1)
-    }
+    fn default() -> Self { Self(1) }
 }
+
 impl core::fmt::Debug for SyncClockRequestPhase {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.InitRelayRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InitRelayRequest {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub system_info: Option<crate::SystemInfo>,
+    #[pb(message, 1)] pub system_info: Option<crate::SystemInfo>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InitRelayRequest`], field by field; dropping it closes the message.
-pub struct InitRelayRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InitRelayRequest`]; dropping it closes the message.
+pub struct InitRelayRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InitRelayRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InitRelayRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InitRelayRequestWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn system_info(&mut self) -> crate::SystemInfoWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `system_info`, its body already encoded.
-    #[inline]
-    pub fn system_info_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn system_info(&mut self) -> crate::SystemInfoWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn system_info_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InitRelayRequest` where it lies, field by field.
+pub type InitRelayRequestReader<'a> = rt::TypedReader<'a, InitRelayRequestField<'a>>;
 /// A field of a `perfetto.protos.InitRelayRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum InitRelayRequestField<'a> {
-    /// Field 1, message.
     SystemInfo(crate::SystemInfoReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InitRelayRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InitRelayRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InitRelayRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<InitRelayRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        InitRelayRequestField::SystemInfo(
-                            crate::SystemInfoReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => InitRelayRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InitRelayRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::SystemInfo(crate::SystemInfoReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InitRelayRequestReader<'a> {
-    type Item = Result<InitRelayRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InitRelayRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InitRelayRequest",
-            fields: &[
-                d::optional(
-                    "system_info",
-                    1,
-                    d::Kind::Message(|| crate::SystemInfo::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InitRelayRequest",
+        &[d::optional("system_info", 1, d::of!(crate ::SystemInfo))],
+    );
 }
+
 /// `perfetto.protos.InitRelayResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InitRelayResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InitRelayResponse`], field by field; dropping it closes the message.
-pub struct InitRelayResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InitRelayResponse`]; dropping it closes the message.
+pub struct InitRelayResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InitRelayResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InitRelayResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InitRelayResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InitRelayResponse` where it lies, field by field.
+pub type InitRelayResponseReader<'a> = rt::TypedReader<'a, InitRelayResponseField<'a>>;
 /// A field of a `perfetto.protos.InitRelayResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum InitRelayResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InitRelayResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InitRelayResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InitRelayResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<InitRelayResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(InitRelayResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for InitRelayResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InitRelayResponseReader<'a> {
-    type Item = Result<InitRelayResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InitRelayResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InitRelayResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InitRelayResponse",
+        &[],
+    );
 }
+
 /// `perfetto.protos.SyncClockRequest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SyncClockRequest {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub phase: Option<SyncClockRequestPhase>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub clocks: Vec<SyncClockRequestClock>,
+    #[pb(enumeration, 1)] pub phase: Option<SyncClockRequestPhase>,
+    #[pb(message, 2, repeated)] pub clocks: Vec<SyncClockRequestClock>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SyncClockRequest`], field by field; dropping it closes the message.
-pub struct SyncClockRequestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SyncClockRequest`]; dropping it closes the message.
+pub struct SyncClockRequestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SyncClockRequestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SyncClockRequest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SyncClockRequestWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn phase(&mut self, value: SyncClockRequestPhase) -> &mut Self {
+    #[inline] pub fn phase(&mut self, value: SyncClockRequestPhase) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn clocks(&mut self) -> SyncClockRequestClockWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `clocks`, its body already encoded.
-    #[inline]
-    pub fn clocks_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn clocks(&mut self) -> SyncClockRequestClockWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn clocks_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SyncClockRequest` where it lies, field by field.
+pub type SyncClockRequestReader<'a> = rt::TypedReader<'a, SyncClockRequestField<'a>>;
 /// A field of a `perfetto.protos.SyncClockRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum SyncClockRequestField<'a> {
-    /// Field 1, enumeration.
     Phase(SyncClockRequestPhase),
-    /// Field 2, repeated message.
     Clocks(SyncClockRequestClockReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SyncClockRequest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SyncClockRequestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SyncClockRequestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<SyncClockRequestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        SyncClockRequestField::Phase(
-                            SyncClockRequestPhase(f.enumeration()?),
-                        )
-                    }
-                    18 => {
-                        SyncClockRequestField::Clocks(
-                            SyncClockRequestClockReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => SyncClockRequestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SyncClockRequestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Phase(SyncClockRequestPhase(f.enumeration()?)),
+            18 => Self::Clocks(SyncClockRequestClockReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SyncClockRequestReader<'a> {
-    type Item = Result<SyncClockRequestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SyncClockRequest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SyncClockRequest",
-            fields: &[
-                d::optional("phase", 1, d::enum_kind::<SyncClockRequestPhase>()),
-                d::repeated(
-                    "clocks",
-                    2,
-                    d::Kind::Message(|| SyncClockRequestClock::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SyncClockRequest",
+        &[
+            d::optional("phase", 1, d::enum_kind::<SyncClockRequestPhase>()),
+            d::repeated("clocks", 2, d::of!(SyncClockRequestClock)),
+        ],
+    );
 }
+
 /// `perfetto.protos.SyncClockRequest.Clock`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SyncClockRequestClock {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub clock_id: Option<u32>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub timestamp: Option<u64>,
+    #[pb(uint32, 1)] pub clock_id: Option<u32>,
+    #[pb(uint64, 2)] pub timestamp: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SyncClockRequestClock`], field by field; dropping it closes the message.
-pub struct SyncClockRequestClockWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SyncClockRequestClock`]; dropping it closes the message.
+pub struct SyncClockRequestClockWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SyncClockRequestClockWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SyncClockRequest.Clock";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SyncClockRequestClockWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn clock_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn timestamp(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn clock_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SyncClockRequest.Clock` where it lies, field by field.
+pub type SyncClockRequestClockReader<'a> = rt::TypedReader<
+    'a,
+    SyncClockRequestClockField<'a>,
+>;
 /// A field of a `perfetto.protos.SyncClockRequest.Clock`.
 #[derive(Clone, Copy, Debug)]
 pub enum SyncClockRequestClockField<'a> {
-    /// Field 1, uint32.
     ClockId(u32),
-    /// Field 2, uint64.
     Timestamp(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SyncClockRequest.Clock` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SyncClockRequestClockReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SyncClockRequestClockReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<SyncClockRequestClockField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => SyncClockRequestClockField::ClockId(f.uint32()?),
-                    16 => SyncClockRequestClockField::Timestamp(f.uint64()?),
-                    _ => SyncClockRequestClockField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SyncClockRequestClockField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::ClockId(f.uint32()?),
+            16 => Self::Timestamp(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SyncClockRequestClockReader<'a> {
-    type Item = Result<SyncClockRequestClockField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SyncClockRequestClock {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SyncClockRequest.Clock",
-            fields: &[
-                d::optional("clock_id", 1, d::Kind::Uint32),
-                d::optional("timestamp", 2, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SyncClockRequest.Clock",
+        &[
+            d::optional("clock_id", 1, d::Kind::Uint32),
+            d::optional("timestamp", 2, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.SyncClockResponse`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SyncClockResponse {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SyncClockResponse`], field by field; dropping it closes the message.
-pub struct SyncClockResponseWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SyncClockResponse`]; dropping it closes the message.
+pub struct SyncClockResponseWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SyncClockResponseWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SyncClockResponse";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SyncClockResponseWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SyncClockResponse` where it lies, field by field.
+pub type SyncClockResponseReader<'a> = rt::TypedReader<'a, SyncClockResponseField<'a>>;
 /// A field of a `perfetto.protos.SyncClockResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum SyncClockResponseField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SyncClockResponse` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SyncClockResponseReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SyncClockResponseReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<SyncClockResponseField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(SyncClockResponseField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for SyncClockResponseField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SyncClockResponseReader<'a> {
-    type Item = Result<SyncClockResponseField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SyncClockResponse {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SyncClockResponse",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SyncClockResponse",
+        &[],
+    );
 }
+
 /// Service `perfetto.protos.RelayPort`.
 pub mod relay_port {
     use protozero::rt;
@@ -537,8 +324,7 @@ pub mod relay_port {
     }
     impl Request {
         /// Place of its method in [`METHODS`], from 1.
-        #[must_use]
-        pub fn method_id(&self) -> u32 {
+        #[must_use] pub fn method_id(&self) -> u32 {
             match self {
                 Self::InitRelay(_) => 1,
                 Self::SyncClock(_) => 2,
@@ -556,8 +342,7 @@ pub mod relay_port {
             }
         }
         /// The message's bytes.
-        #[must_use]
-        pub fn encode(&self) -> Vec<u8> {
+        #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
                 Self::InitRelay(m) => rt::encode(m),
                 Self::SyncClock(m) => rt::encode(m),
@@ -574,8 +359,7 @@ pub mod relay_port {
     }
     impl Response {
         /// Place of its method in [`METHODS`], from 1.
-        #[must_use]
-        pub fn method_id(&self) -> u32 {
+        #[must_use] pub fn method_id(&self) -> u32 {
             match self {
                 Self::InitRelay(_) => 1,
                 Self::SyncClock(_) => 2,
@@ -593,8 +377,7 @@ pub mod relay_port {
             }
         }
         /// The message's bytes.
-        #[must_use]
-        pub fn encode(&self) -> Vec<u8> {
+        #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
                 Self::InitRelay(m) => rt::encode(m),
                 Self::SyncClock(m) => rt::encode(m),

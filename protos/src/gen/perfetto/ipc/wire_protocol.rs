@@ -2,1093 +2,586 @@
 
 //! `perfetto/ipc/wire_protocol.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.IPCFrame`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrame {
-    /// Field 1, repeated bytes.
-    #[pb(bytes, 1, repeated)]
-    pub data_for_testing: Vec<Vec<u8>>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub request_id: Option<u64>,
+    #[pb(bytes, 1, repeated)] pub data_for_testing: Vec<Vec<u8>>,
+    #[pb(uint64, 2)] pub request_id: Option<u64>,
     /// At most one of these.
-    #[pb(oneof, 3, 4, 5, 6, 7, 8)]
-    pub msg: Option<IPCFrameMsg>,
+    #[pb(oneof, 3, 4, 5, 6, 7, 8)] pub msg: Option<IPCFrameMsg>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.IPCFrame.msg`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum IPCFrameMsg {
-    /// Field 3, message.
-    #[pb(message, 3)]
-    MsgBindService(IPCFrameBindService),
-    /// Field 4, message.
-    #[pb(message, 4)]
-    MsgBindServiceReply(IPCFrameBindServiceReply),
-    /// Field 5, message.
-    #[pb(message, 5)]
-    MsgInvokeMethod(IPCFrameInvokeMethod),
-    /// Field 6, message.
-    #[pb(message, 6)]
-    MsgInvokeMethodReply(IPCFrameInvokeMethodReply),
-    /// Field 7, message.
-    #[pb(message, 7)]
-    MsgRequestError(IPCFrameRequestError),
-    /// Field 8, message.
-    #[pb(message, 8)]
-    SetPeerIdentity(IPCFrameSetPeerIdentity),
+    #[pb(message, 3)] MsgBindService(IPCFrameBindService),
+    #[pb(message, 4)] MsgBindServiceReply(IPCFrameBindServiceReply),
+    #[pb(message, 5)] MsgInvokeMethod(IPCFrameInvokeMethod),
+    #[pb(message, 6)] MsgInvokeMethodReply(IPCFrameInvokeMethodReply),
+    #[pb(message, 7)] MsgRequestError(IPCFrameRequestError),
+    #[pb(message, 8)] SetPeerIdentity(IPCFrameSetPeerIdentity),
 }
-/// Writes a [`IPCFrame`], field by field; dropping it closes the message.
-pub struct IPCFrameWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`IPCFrame`]; dropping it closes the message.
+pub struct IPCFrameWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for IPCFrameWriter<'w> {
     const NAME: &'static str = "perfetto.protos.IPCFrame";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl IPCFrameWriter<'_> {
-    /// Field 1, repeated bytes.
-    #[inline]
-    pub fn data_for_testing(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<1>(&mut self.s, value);
-        self
-    }
-    /// `data_for_testing`, gathered from several slices.
-    #[inline]
-    pub fn data_for_testing_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn data_for_testing(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
+    #[inline] pub fn data_for_testing_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<1>(&mut self.s, parts);
         self
     }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn request_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, message.
-    #[inline]
-    pub fn msg_bind_service(&mut self) -> IPCFrameBindServiceWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    /// `msg_bind_service`, its body already encoded.
-    #[inline]
-    pub fn msg_bind_service_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn request_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn msg_bind_service(&mut self) -> IPCFrameBindServiceWriter<'_> { rt::message::<3, _>(&mut self.s) }
+    #[inline] pub fn msg_bind_service_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Field 4, message.
-    #[inline]
-    pub fn msg_bind_service_reply(&mut self) -> IPCFrameBindServiceReplyWriter<'_> {
+    #[inline] pub fn msg_bind_service_reply(&mut self) -> IPCFrameBindServiceReplyWriter<'_> {
         rt::message::<4, _>(&mut self.s)
     }
-    /// `msg_bind_service_reply`, its body already encoded.
-    #[inline]
-    pub fn msg_bind_service_reply_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn msg_bind_service_reply_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<4>(&mut self.s, body);
         self
     }
-    /// Field 5, message.
-    #[inline]
-    pub fn msg_invoke_method(&mut self) -> IPCFrameInvokeMethodWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    /// `msg_invoke_method`, its body already encoded.
-    #[inline]
-    pub fn msg_invoke_method_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn msg_invoke_method(&mut self) -> IPCFrameInvokeMethodWriter<'_> { rt::message::<5, _>(&mut self.s) }
+    #[inline] pub fn msg_invoke_method_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<5>(&mut self.s, body);
         self
     }
-    /// Field 6, message.
-    #[inline]
-    pub fn msg_invoke_method_reply(&mut self) -> IPCFrameInvokeMethodReplyWriter<'_> {
+    #[inline] pub fn msg_invoke_method_reply(&mut self) -> IPCFrameInvokeMethodReplyWriter<'_> {
         rt::message::<6, _>(&mut self.s)
     }
-    /// `msg_invoke_method_reply`, its body already encoded.
-    #[inline]
-    pub fn msg_invoke_method_reply_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn msg_invoke_method_reply_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Field 7, message.
-    #[inline]
-    pub fn msg_request_error(&mut self) -> IPCFrameRequestErrorWriter<'_> {
-        rt::message::<7, _>(&mut self.s)
-    }
-    /// `msg_request_error`, its body already encoded.
-    #[inline]
-    pub fn msg_request_error_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn msg_request_error(&mut self) -> IPCFrameRequestErrorWriter<'_> { rt::message::<7, _>(&mut self.s) }
+    #[inline] pub fn msg_request_error_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
-    /// Field 8, message.
-    #[inline]
-    pub fn set_peer_identity(&mut self) -> IPCFrameSetPeerIdentityWriter<'_> {
+    #[inline] pub fn set_peer_identity(&mut self) -> IPCFrameSetPeerIdentityWriter<'_> {
         rt::message::<8, _>(&mut self.s)
     }
-    /// `set_peer_identity`, its body already encoded.
-    #[inline]
-    pub fn set_peer_identity_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn set_peer_identity_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<8>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.IPCFrame` where it lies, field by field.
+pub type IPCFrameReader<'a> = rt::TypedReader<'a, IPCFrameField<'a>>;
 /// A field of a `perfetto.protos.IPCFrame`.
 #[derive(Clone, Copy, Debug)]
 pub enum IPCFrameField<'a> {
-    /// Field 1, repeated bytes.
     DataForTesting(&'a [u8]),
-    /// Field 2, uint64.
     RequestId(u64),
-    /// Field 3, message.
     MsgBindService(IPCFrameBindServiceReader<'a>),
-    /// Field 4, message.
     MsgBindServiceReply(IPCFrameBindServiceReplyReader<'a>),
-    /// Field 5, message.
     MsgInvokeMethod(IPCFrameInvokeMethodReader<'a>),
-    /// Field 6, message.
     MsgInvokeMethodReply(IPCFrameInvokeMethodReplyReader<'a>),
-    /// Field 7, message.
     MsgRequestError(IPCFrameRequestErrorReader<'a>),
-    /// Field 8, message.
     SetPeerIdentity(IPCFrameSetPeerIdentityReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.IPCFrame` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct IPCFrameReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> IPCFrameReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<IPCFrameField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => IPCFrameField::DataForTesting(f.bytes()?),
-                    16 => IPCFrameField::RequestId(f.uint64()?),
-                    26 => {
-                        IPCFrameField::MsgBindService(
-                            IPCFrameBindServiceReader::new(f.bytes()?),
-                        )
-                    }
-                    34 => {
-                        IPCFrameField::MsgBindServiceReply(
-                            IPCFrameBindServiceReplyReader::new(f.bytes()?),
-                        )
-                    }
-                    42 => {
-                        IPCFrameField::MsgInvokeMethod(
-                            IPCFrameInvokeMethodReader::new(f.bytes()?),
-                        )
-                    }
-                    50 => {
-                        IPCFrameField::MsgInvokeMethodReply(
-                            IPCFrameInvokeMethodReplyReader::new(f.bytes()?),
-                        )
-                    }
-                    58 => {
-                        IPCFrameField::MsgRequestError(
-                            IPCFrameRequestErrorReader::new(f.bytes()?),
-                        )
-                    }
-                    66 => {
-                        IPCFrameField::SetPeerIdentity(
-                            IPCFrameSetPeerIdentityReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => IPCFrameField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for IPCFrameField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::DataForTesting(f.bytes()?),
+            16 => Self::RequestId(f.uint64()?),
+            26 => Self::MsgBindService(IPCFrameBindServiceReader::new(f.bytes()?)),
+            34 => {
+                Self::MsgBindServiceReply(
+                    IPCFrameBindServiceReplyReader::new(f.bytes()?),
+                )
+            }
+            42 => Self::MsgInvokeMethod(IPCFrameInvokeMethodReader::new(f.bytes()?)),
+            50 => {
+                Self::MsgInvokeMethodReply(
+                    IPCFrameInvokeMethodReplyReader::new(f.bytes()?),
+                )
+            }
+            58 => Self::MsgRequestError(IPCFrameRequestErrorReader::new(f.bytes()?)),
+            66 => Self::SetPeerIdentity(IPCFrameSetPeerIdentityReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for IPCFrameReader<'a> {
-    type Item = Result<IPCFrameField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl IPCFrame {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.IPCFrame",
-            fields: &[
-                d::repeated("data_for_testing", 1, d::Kind::Bytes),
-                d::optional("request_id", 2, d::Kind::Uint64),
-                d::optional(
-                    "msg_bind_service",
-                    3,
-                    d::Kind::Message(|| IPCFrameBindService::DESCRIPTOR),
-                ),
-                d::optional(
-                    "msg_bind_service_reply",
-                    4,
-                    d::Kind::Message(|| IPCFrameBindServiceReply::DESCRIPTOR),
-                ),
-                d::optional(
-                    "msg_invoke_method",
-                    5,
-                    d::Kind::Message(|| IPCFrameInvokeMethod::DESCRIPTOR),
-                ),
-                d::optional(
-                    "msg_invoke_method_reply",
-                    6,
-                    d::Kind::Message(|| IPCFrameInvokeMethodReply::DESCRIPTOR),
-                ),
-                d::optional(
-                    "msg_request_error",
-                    7,
-                    d::Kind::Message(|| IPCFrameRequestError::DESCRIPTOR),
-                ),
-                d::optional(
-                    "set_peer_identity",
-                    8,
-                    d::Kind::Message(|| IPCFrameSetPeerIdentity::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.IPCFrame",
+        &[
+            d::repeated("data_for_testing", 1, d::Kind::Bytes),
+            d::optional("request_id", 2, d::Kind::Uint64),
+            d::optional("msg_bind_service", 3, d::of!(IPCFrameBindService)),
+            d::optional("msg_bind_service_reply", 4, d::of!(IPCFrameBindServiceReply)),
+            d::optional("msg_invoke_method", 5, d::of!(IPCFrameInvokeMethod)),
+            d::optional("msg_invoke_method_reply", 6, d::of!(IPCFrameInvokeMethodReply)),
+            d::optional("msg_request_error", 7, d::of!(IPCFrameRequestError)),
+            d::optional("set_peer_identity", 8, d::of!(IPCFrameSetPeerIdentity)),
+        ],
+    );
 }
+
 /// `perfetto.protos.IPCFrame.BindService`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrameBindService {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub service_name: Option<String>,
+    #[pb(string, 1)] pub service_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`IPCFrameBindService`], field by field; dropping it closes the message.
-pub struct IPCFrameBindServiceWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`IPCFrameBindService`]; dropping it closes the message.
+pub struct IPCFrameBindServiceWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for IPCFrameBindServiceWriter<'w> {
     const NAME: &'static str = "perfetto.protos.IPCFrame.BindService";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl IPCFrameBindServiceWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn service_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn service_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.IPCFrame.BindService` where it lies, field by field.
+pub type IPCFrameBindServiceReader<'a> = rt::TypedReader<
+    'a,
+    IPCFrameBindServiceField<'a>,
+>;
 /// A field of a `perfetto.protos.IPCFrame.BindService`.
 #[derive(Clone, Copy, Debug)]
 pub enum IPCFrameBindServiceField<'a> {
-    /// Field 1, string.
     ServiceName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.IPCFrame.BindService` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct IPCFrameBindServiceReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> IPCFrameBindServiceReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<IPCFrameBindServiceField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => IPCFrameBindServiceField::ServiceName(f.string()?),
-                    _ => IPCFrameBindServiceField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for IPCFrameBindServiceField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::ServiceName(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for IPCFrameBindServiceReader<'a> {
-    type Item = Result<IPCFrameBindServiceField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl IPCFrameBindService {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.IPCFrame.BindService",
-            fields: &[d::optional("service_name", 1, d::Kind::String)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.IPCFrame.BindService",
+        &[d::optional("service_name", 1, d::Kind::String)],
+    );
 }
+
 /// `perfetto.protos.IPCFrame.BindServiceReply`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrameBindServiceReply {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub success: Option<bool>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub service_id: Option<u32>,
-    /// Field 3, repeated message.
-    #[pb(message, 3, repeated)]
-    pub methods: Vec<IPCFrameBindServiceReplyMethodInfo>,
+    #[pb(bool, 1)] pub success: Option<bool>,
+    #[pb(uint32, 2)] pub service_id: Option<u32>,
+    #[pb(message, 3, repeated)] pub methods: Vec<IPCFrameBindServiceReplyMethodInfo>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`IPCFrameBindServiceReply`], field by field; dropping it closes the message.
-pub struct IPCFrameBindServiceReplyWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`IPCFrameBindServiceReply`]; dropping it closes the message.
+pub struct IPCFrameBindServiceReplyWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for IPCFrameBindServiceReplyWriter<'w> {
     const NAME: &'static str = "perfetto.protos.IPCFrame.BindServiceReply";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl IPCFrameBindServiceReplyWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn success(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn service_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, repeated message.
-    #[inline]
-    pub fn methods(&mut self) -> IPCFrameBindServiceReplyMethodInfoWriter<'_> {
+    #[inline] pub fn success(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    #[inline] pub fn service_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn methods(&mut self) -> IPCFrameBindServiceReplyMethodInfoWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
-    /// `methods`, its body already encoded.
-    #[inline]
-    pub fn methods_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn methods_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.IPCFrame.BindServiceReply` where it lies, field by field.
+pub type IPCFrameBindServiceReplyReader<'a> = rt::TypedReader<
+    'a,
+    IPCFrameBindServiceReplyField<'a>,
+>;
 /// A field of a `perfetto.protos.IPCFrame.BindServiceReply`.
 #[derive(Clone, Copy, Debug)]
 pub enum IPCFrameBindServiceReplyField<'a> {
-    /// Field 1, bool.
     Success(bool),
-    /// Field 2, uint32.
     ServiceId(u32),
-    /// Field 3, repeated message.
     Methods(IPCFrameBindServiceReplyMethodInfoReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.IPCFrame.BindServiceReply` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct IPCFrameBindServiceReplyReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> IPCFrameBindServiceReplyReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<IPCFrameBindServiceReplyField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => IPCFrameBindServiceReplyField::Success(f.bool()?),
-                    16 => IPCFrameBindServiceReplyField::ServiceId(f.uint32()?),
-                    26 => {
-                        IPCFrameBindServiceReplyField::Methods(
-                            IPCFrameBindServiceReplyMethodInfoReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => IPCFrameBindServiceReplyField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for IPCFrameBindServiceReplyField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Success(f.bool()?),
+            16 => Self::ServiceId(f.uint32()?),
+            26 => {
+                Self::Methods(IPCFrameBindServiceReplyMethodInfoReader::new(f.bytes()?))
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for IPCFrameBindServiceReplyReader<'a> {
-    type Item = Result<IPCFrameBindServiceReplyField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl IPCFrameBindServiceReply {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.IPCFrame.BindServiceReply",
-            fields: &[
-                d::optional("success", 1, d::Kind::Bool),
-                d::optional("service_id", 2, d::Kind::Uint32),
-                d::repeated(
-                    "methods",
-                    3,
-                    d::Kind::Message(|| IPCFrameBindServiceReplyMethodInfo::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.IPCFrame.BindServiceReply",
+        &[
+            d::optional("success", 1, d::Kind::Bool),
+            d::optional("service_id", 2, d::Kind::Uint32),
+            d::repeated("methods", 3, d::of!(IPCFrameBindServiceReplyMethodInfo)),
+        ],
+    );
 }
+
 /// `perfetto.protos.IPCFrame.BindServiceReply.MethodInfo`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrameBindServiceReplyMethodInfo {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub id: Option<u32>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub name: Option<String>,
+    #[pb(uint32, 1)] pub id: Option<u32>,
+    #[pb(string, 2)] pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`IPCFrameBindServiceReplyMethodInfo`], field by field; dropping it closes the message.
-pub struct IPCFrameBindServiceReplyMethodInfoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`IPCFrameBindServiceReplyMethodInfo`]; dropping it closes the message.
+pub struct IPCFrameBindServiceReplyMethodInfoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for IPCFrameBindServiceReplyMethodInfoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.IPCFrame.BindServiceReply.MethodInfo";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl IPCFrameBindServiceReplyMethodInfoWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.IPCFrame.BindServiceReply.MethodInfo` where it lies, field by field.
+pub type IPCFrameBindServiceReplyMethodInfoReader<'a> = rt::TypedReader<
+    'a,
+    IPCFrameBindServiceReplyMethodInfoField<'a>,
+>;
 /// A field of a `perfetto.protos.IPCFrame.BindServiceReply.MethodInfo`.
 #[derive(Clone, Copy, Debug)]
 pub enum IPCFrameBindServiceReplyMethodInfoField<'a> {
-    /// Field 1, uint32.
     Id(u32),
-    /// Field 2, string.
     Name(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.IPCFrame.BindServiceReply.MethodInfo` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct IPCFrameBindServiceReplyMethodInfoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> IPCFrameBindServiceReplyMethodInfoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<IPCFrameBindServiceReplyMethodInfoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => IPCFrameBindServiceReplyMethodInfoField::Id(f.uint32()?),
-                    18 => IPCFrameBindServiceReplyMethodInfoField::Name(f.string()?),
-                    _ => {
-                        IPCFrameBindServiceReplyMethodInfoField::Unknown(f.unknown(tag)?)
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for IPCFrameBindServiceReplyMethodInfoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Id(f.uint32()?),
+            18 => Self::Name(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for IPCFrameBindServiceReplyMethodInfoReader<'a> {
-    type Item = Result<IPCFrameBindServiceReplyMethodInfoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl IPCFrameBindServiceReplyMethodInfo {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.IPCFrame.BindServiceReply.MethodInfo",
-            fields: &[
-                d::optional("id", 1, d::Kind::Uint32),
-                d::optional("name", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.IPCFrame.BindServiceReply.MethodInfo",
+        &[d::optional("id", 1, d::Kind::Uint32), d::optional("name", 2, d::Kind::String)],
+    );
 }
+
 /// `perfetto.protos.IPCFrame.InvokeMethod`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrameInvokeMethod {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub service_id: Option<u32>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub method_id: Option<u32>,
-    /// Field 3, bytes.
-    #[pb(bytes, 3)]
-    pub args_proto: Option<Vec<u8>>,
-    /// Field 4, bool.
-    #[pb(bool, 4)]
-    pub drop_reply: Option<bool>,
+    #[pb(uint32, 1)] pub service_id: Option<u32>,
+    #[pb(uint32, 2)] pub method_id: Option<u32>,
+    #[pb(bytes, 3)] pub args_proto: Option<Vec<u8>>,
+    #[pb(bool, 4)] pub drop_reply: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`IPCFrameInvokeMethod`], field by field; dropping it closes the message.
-pub struct IPCFrameInvokeMethodWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`IPCFrameInvokeMethod`]; dropping it closes the message.
+pub struct IPCFrameInvokeMethodWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for IPCFrameInvokeMethodWriter<'w> {
     const NAME: &'static str = "perfetto.protos.IPCFrame.InvokeMethod";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl IPCFrameInvokeMethodWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn service_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn method_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, bytes.
-    #[inline]
-    pub fn args_proto(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<3>(&mut self.s, value);
-        self
-    }
-    /// `args_proto`, gathered from several slices.
-    #[inline]
-    pub fn args_proto_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn service_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn method_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn args_proto(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<3>(&mut self.s, value); self }
+    #[inline] pub fn args_proto_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<3>(&mut self.s, parts);
         self
     }
-    /// Field 4, bool.
-    #[inline]
-    pub fn drop_reply(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn drop_reply(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.IPCFrame.InvokeMethod` where it lies, field by field.
+pub type IPCFrameInvokeMethodReader<'a> = rt::TypedReader<
+    'a,
+    IPCFrameInvokeMethodField<'a>,
+>;
 /// A field of a `perfetto.protos.IPCFrame.InvokeMethod`.
 #[derive(Clone, Copy, Debug)]
 pub enum IPCFrameInvokeMethodField<'a> {
-    /// Field 1, uint32.
     ServiceId(u32),
-    /// Field 2, uint32.
     MethodId(u32),
-    /// Field 3, bytes.
     ArgsProto(&'a [u8]),
-    /// Field 4, bool.
     DropReply(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.IPCFrame.InvokeMethod` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct IPCFrameInvokeMethodReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> IPCFrameInvokeMethodReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<IPCFrameInvokeMethodField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => IPCFrameInvokeMethodField::ServiceId(f.uint32()?),
-                    16 => IPCFrameInvokeMethodField::MethodId(f.uint32()?),
-                    26 => IPCFrameInvokeMethodField::ArgsProto(f.bytes()?),
-                    32 => IPCFrameInvokeMethodField::DropReply(f.bool()?),
-                    _ => IPCFrameInvokeMethodField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for IPCFrameInvokeMethodField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::ServiceId(f.uint32()?),
+            16 => Self::MethodId(f.uint32()?),
+            26 => Self::ArgsProto(f.bytes()?),
+            32 => Self::DropReply(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for IPCFrameInvokeMethodReader<'a> {
-    type Item = Result<IPCFrameInvokeMethodField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl IPCFrameInvokeMethod {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.IPCFrame.InvokeMethod",
-            fields: &[
-                d::optional("service_id", 1, d::Kind::Uint32),
-                d::optional("method_id", 2, d::Kind::Uint32),
-                d::optional("args_proto", 3, d::Kind::Bytes),
-                d::optional("drop_reply", 4, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.IPCFrame.InvokeMethod",
+        &[
+            d::optional("service_id", 1, d::Kind::Uint32),
+            d::optional("method_id", 2, d::Kind::Uint32),
+            d::optional("args_proto", 3, d::Kind::Bytes),
+            d::optional("drop_reply", 4, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.IPCFrame.InvokeMethodReply`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrameInvokeMethodReply {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub success: Option<bool>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub has_more: Option<bool>,
-    /// Field 3, bytes.
-    #[pb(bytes, 3)]
-    pub reply_proto: Option<Vec<u8>>,
+    #[pb(bool, 1)] pub success: Option<bool>,
+    #[pb(bool, 2)] pub has_more: Option<bool>,
+    #[pb(bytes, 3)] pub reply_proto: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`IPCFrameInvokeMethodReply`], field by field; dropping it closes the message.
-pub struct IPCFrameInvokeMethodReplyWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`IPCFrameInvokeMethodReply`]; dropping it closes the message.
+pub struct IPCFrameInvokeMethodReplyWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for IPCFrameInvokeMethodReplyWriter<'w> {
     const NAME: &'static str = "perfetto.protos.IPCFrame.InvokeMethodReply";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl IPCFrameInvokeMethodReplyWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn success(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, bool.
-    #[inline]
-    pub fn has_more(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, bytes.
-    #[inline]
-    pub fn reply_proto(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<3>(&mut self.s, value);
-        self
-    }
-    /// `reply_proto`, gathered from several slices.
-    #[inline]
-    pub fn reply_proto_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn success(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    #[inline] pub fn has_more(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    #[inline] pub fn reply_proto(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<3>(&mut self.s, value); self }
+    #[inline] pub fn reply_proto_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<3>(&mut self.s, parts);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.IPCFrame.InvokeMethodReply` where it lies, field by field.
+pub type IPCFrameInvokeMethodReplyReader<'a> = rt::TypedReader<
+    'a,
+    IPCFrameInvokeMethodReplyField<'a>,
+>;
 /// A field of a `perfetto.protos.IPCFrame.InvokeMethodReply`.
 #[derive(Clone, Copy, Debug)]
 pub enum IPCFrameInvokeMethodReplyField<'a> {
-    /// Field 1, bool.
     Success(bool),
-    /// Field 2, bool.
     HasMore(bool),
-    /// Field 3, bytes.
     ReplyProto(&'a [u8]),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.IPCFrame.InvokeMethodReply` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct IPCFrameInvokeMethodReplyReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> IPCFrameInvokeMethodReplyReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<IPCFrameInvokeMethodReplyField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => IPCFrameInvokeMethodReplyField::Success(f.bool()?),
-                    16 => IPCFrameInvokeMethodReplyField::HasMore(f.bool()?),
-                    26 => IPCFrameInvokeMethodReplyField::ReplyProto(f.bytes()?),
-                    _ => IPCFrameInvokeMethodReplyField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for IPCFrameInvokeMethodReplyField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Success(f.bool()?),
+            16 => Self::HasMore(f.bool()?),
+            26 => Self::ReplyProto(f.bytes()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for IPCFrameInvokeMethodReplyReader<'a> {
-    type Item = Result<IPCFrameInvokeMethodReplyField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl IPCFrameInvokeMethodReply {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.IPCFrame.InvokeMethodReply",
-            fields: &[
-                d::optional("success", 1, d::Kind::Bool),
-                d::optional("has_more", 2, d::Kind::Bool),
-                d::optional("reply_proto", 3, d::Kind::Bytes),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.IPCFrame.InvokeMethodReply",
+        &[
+            d::optional("success", 1, d::Kind::Bool),
+            d::optional("has_more", 2, d::Kind::Bool),
+            d::optional("reply_proto", 3, d::Kind::Bytes),
+        ],
+    );
 }
+
 /// `perfetto.protos.IPCFrame.RequestError`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrameRequestError {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub error: Option<String>,
+    #[pb(string, 1)] pub error: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`IPCFrameRequestError`], field by field; dropping it closes the message.
-pub struct IPCFrameRequestErrorWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`IPCFrameRequestError`]; dropping it closes the message.
+pub struct IPCFrameRequestErrorWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for IPCFrameRequestErrorWriter<'w> {
     const NAME: &'static str = "perfetto.protos.IPCFrame.RequestError";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl IPCFrameRequestErrorWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn error(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.IPCFrame.RequestError` where it lies, field by field.
+pub type IPCFrameRequestErrorReader<'a> = rt::TypedReader<
+    'a,
+    IPCFrameRequestErrorField<'a>,
+>;
 /// A field of a `perfetto.protos.IPCFrame.RequestError`.
 #[derive(Clone, Copy, Debug)]
 pub enum IPCFrameRequestErrorField<'a> {
-    /// Field 1, string.
     Error(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.IPCFrame.RequestError` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct IPCFrameRequestErrorReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> IPCFrameRequestErrorReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<IPCFrameRequestErrorField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => IPCFrameRequestErrorField::Error(f.string()?),
-                    _ => IPCFrameRequestErrorField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for IPCFrameRequestErrorField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Error(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for IPCFrameRequestErrorReader<'a> {
-    type Item = Result<IPCFrameRequestErrorField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl IPCFrameRequestError {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.IPCFrame.RequestError",
-            fields: &[d::optional("error", 1, d::Kind::String)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.IPCFrame.RequestError",
+        &[d::optional("error", 1, d::Kind::String)],
+    );
 }
+
 /// `perfetto.protos.IPCFrame.SetPeerIdentity`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrameSetPeerIdentity {
-    /// Field 1, int32.
-    #[pb(int32, 1)]
-    pub pid: Option<i32>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub uid: Option<i32>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub machine_id_hint: Option<String>,
-    /// Field 4, string.
-    #[pb(string, 4)]
-    pub machine_name: Option<String>,
+    #[pb(int32, 1)] pub pid: Option<i32>,
+    #[pb(int32, 2)] pub uid: Option<i32>,
+    #[pb(string, 3)] pub machine_id_hint: Option<String>,
+    #[pb(string, 4)] pub machine_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`IPCFrameSetPeerIdentity`], field by field; dropping it closes the message.
-pub struct IPCFrameSetPeerIdentityWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`IPCFrameSetPeerIdentity`]; dropping it closes the message.
+pub struct IPCFrameSetPeerIdentityWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for IPCFrameSetPeerIdentityWriter<'w> {
     const NAME: &'static str = "perfetto.protos.IPCFrame.SetPeerIdentity";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl IPCFrameSetPeerIdentityWriter<'_> {
-    /// Field 1, int32.
-    #[inline]
-    pub fn pid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int32.
-    #[inline]
-    pub fn uid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn machine_id_hint(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, string.
-    #[inline]
-    pub fn machine_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+    #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    #[inline] pub fn machine_id_hint(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn machine_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.IPCFrame.SetPeerIdentity` where it lies, field by field.
+pub type IPCFrameSetPeerIdentityReader<'a> = rt::TypedReader<
+    'a,
+    IPCFrameSetPeerIdentityField<'a>,
+>;
 /// A field of a `perfetto.protos.IPCFrame.SetPeerIdentity`.
 #[derive(Clone, Copy, Debug)]
 pub enum IPCFrameSetPeerIdentityField<'a> {
-    /// Field 1, int32.
     Pid(i32),
-    /// Field 2, int32.
     Uid(i32),
-    /// Field 3, string.
     MachineIdHint(&'a str),
-    /// Field 4, string.
     MachineName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.IPCFrame.SetPeerIdentity` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct IPCFrameSetPeerIdentityReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> IPCFrameSetPeerIdentityReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<IPCFrameSetPeerIdentityField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => IPCFrameSetPeerIdentityField::Pid(f.int32()?),
-                    16 => IPCFrameSetPeerIdentityField::Uid(f.int32()?),
-                    26 => IPCFrameSetPeerIdentityField::MachineIdHint(f.string()?),
-                    34 => IPCFrameSetPeerIdentityField::MachineName(f.string()?),
-                    _ => IPCFrameSetPeerIdentityField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for IPCFrameSetPeerIdentityField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Pid(f.int32()?),
+            16 => Self::Uid(f.int32()?),
+            26 => Self::MachineIdHint(f.string()?),
+            34 => Self::MachineName(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for IPCFrameSetPeerIdentityReader<'a> {
-    type Item = Result<IPCFrameSetPeerIdentityField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl IPCFrameSetPeerIdentity {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.IPCFrame.SetPeerIdentity",
-            fields: &[
-                d::optional("pid", 1, d::Kind::Int32),
-                d::optional("uid", 2, d::Kind::Int32),
-                d::optional("machine_id_hint", 3, d::Kind::String),
-                d::optional("machine_name", 4, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.IPCFrame.SetPeerIdentity",
+        &[
+            d::optional("pid", 1, d::Kind::Int32),
+            d::optional("uid", 2, d::Kind::Int32),
+            d::optional("machine_id_hint", 3, d::Kind::String),
+            d::optional("machine_name", 4, d::Kind::String),
+        ],
+    );
 }

@@ -2,24 +2,20 @@
 
 //! `perfetto/protovm/vm_program.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.VmCursorEnum`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VmCursorEnum(pub i32);
 impl VmCursorEnum {
-    /// Value 0.
     pub const VM_CURSOR_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const VM_CURSOR_SRC: Self = Self(1);
-    /// Value 2.
     pub const VM_CURSOR_DST: Self = Self(2);
-    /// Value 3.
     pub const VM_CURSOR_BOTH: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for VmCursorEnum {
     const NAME: &'static str = "perfetto.protos.VmCursorEnum";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -28,39 +24,29 @@ impl protozero::Enumeration for VmCursorEnum {
         ("VM_CURSOR_DST", 2),
         ("VM_CURSOR_BOTH", 3),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for VmCursorEnum {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for VmCursorEnum {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.VmInstruction.AbortLevel`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VmInstructionAbortLevel(pub i32);
 impl VmInstructionAbortLevel {
-    /// Value 1.
     pub const SKIP_CURRENT_INSTRUCTION: Self = Self(1);
-    /// Value 2.
     pub const SKIP_CURRENT_INSTRUCTION_AND_BREAK_OUTER: Self = Self(2);
-    /// Value 3.
     pub const ABORT: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for VmInstructionAbortLevel {
     const NAME: &'static str = "perfetto.protos.VmInstruction.AbortLevel";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -68,1004 +54,547 @@ impl protozero::Enumeration for VmInstructionAbortLevel {
         ("SKIP_CURRENT_INSTRUCTION_AND_BREAK_OUTER", 2),
         ("ABORT", 3),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for VmInstructionAbortLevel {
-    fn default() -> Self {
-        Self(1)
-    }
+    fn default() -> Self { Self(1) }
 }
+
 impl core::fmt::Debug for VmInstructionAbortLevel {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.VmProgram`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmProgram {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub version: Option<u32>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub instructions: Vec<VmInstruction>,
+    #[pb(uint32, 1)] pub version: Option<u32>,
+    #[pb(message, 2, repeated)] pub instructions: Vec<VmInstruction>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`VmProgram`], field by field; dropping it closes the message.
-pub struct VmProgramWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`VmProgram`]; dropping it closes the message.
+pub struct VmProgramWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for VmProgramWriter<'w> {
     const NAME: &'static str = "perfetto.protos.VmProgram";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl VmProgramWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn version(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn instructions(&mut self) -> VmInstructionWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `instructions`, its body already encoded.
-    #[inline]
-    pub fn instructions_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn version(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn instructions(&mut self) -> VmInstructionWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn instructions_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.VmProgram` where it lies, field by field.
+pub type VmProgramReader<'a> = rt::TypedReader<'a, VmProgramField<'a>>;
 /// A field of a `perfetto.protos.VmProgram`.
 #[derive(Clone, Copy, Debug)]
 pub enum VmProgramField<'a> {
-    /// Field 1, uint32.
     Version(u32),
-    /// Field 2, repeated message.
     Instructions(VmInstructionReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.VmProgram` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct VmProgramReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> VmProgramReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<VmProgramField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => VmProgramField::Version(f.uint32()?),
-                    18 => {
-                        VmProgramField::Instructions(
-                            VmInstructionReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => VmProgramField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for VmProgramField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Version(f.uint32()?),
+            18 => Self::Instructions(VmInstructionReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for VmProgramReader<'a> {
-    type Item = Result<VmProgramField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl VmProgram {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.VmProgram",
-            fields: &[
-                d::optional("version", 1, d::Kind::Uint32),
-                d::repeated(
-                    "instructions",
-                    2,
-                    d::Kind::Message(|| VmInstruction::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.VmProgram",
+        &[
+            d::optional("version", 1, d::Kind::Uint32),
+            d::repeated("instructions", 2, d::of!(VmInstruction)),
+        ],
+    );
 }
+
 /// `perfetto.protos.VmInstruction`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmInstruction {
     /// At most one of these.
-    #[pb(oneof, 1, 2, 3, 4, 5)]
-    pub operation: Option<VmInstructionOperation>,
-    /// Field 6, enumeration.
-    #[pb(enumeration, 6)]
-    pub abort_level: Option<VmInstructionAbortLevel>,
-    /// Field 7, repeated message.
-    #[pb(message, 7, repeated)]
-    pub nested_instructions: Vec<VmInstruction>,
+    #[pb(oneof, 1, 2, 3, 4, 5)] pub operation: Option<VmInstructionOperation>,
+    #[pb(enumeration, 6)] pub abort_level: Option<VmInstructionAbortLevel>,
+    #[pb(message, 7, repeated)] pub nested_instructions: Vec<VmInstruction>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.VmInstruction.operation`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum VmInstructionOperation {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    Select(VmOpSelect),
-    /// Field 2, message.
-    #[pb(message, 2)]
-    RegLoad(VmOpRegLoad),
-    /// Field 3, message.
-    #[pb(message, 3)]
-    Merge(VmOpMerge),
-    /// Field 4, message.
-    #[pb(message, 4)]
-    Set(VmOpSet),
-    /// Field 5, message.
-    #[pb(message, 5)]
-    Del(VmOpDel),
+    #[pb(message, 1)] Select(VmOpSelect),
+    #[pb(message, 2)] RegLoad(VmOpRegLoad),
+    #[pb(message, 3)] Merge(VmOpMerge),
+    #[pb(message, 4)] Set(VmOpSet),
+    #[pb(message, 5)] Del(VmOpDel),
 }
-/// Writes a [`VmInstruction`], field by field; dropping it closes the message.
-pub struct VmInstructionWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`VmInstruction`]; dropping it closes the message.
+pub struct VmInstructionWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for VmInstructionWriter<'w> {
     const NAME: &'static str = "perfetto.protos.VmInstruction";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl VmInstructionWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn select(&mut self) -> VmOpSelectWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `select`, its body already encoded.
-    #[inline]
-    pub fn select_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    /// Field 2, message.
-    #[inline]
-    pub fn reg_load(&mut self) -> VmOpRegLoadWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `reg_load`, its body already encoded.
-    #[inline]
-    pub fn reg_load_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    /// Field 3, message.
-    #[inline]
-    pub fn merge(&mut self) -> VmOpMergeWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    /// `merge`, its body already encoded.
-    #[inline]
-    pub fn merge_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    /// Field 4, message.
-    #[inline]
-    pub fn set(&mut self) -> VmOpSetWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    /// `set`, its body already encoded.
-    #[inline]
-    pub fn set_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    /// Field 5, message.
-    #[inline]
-    pub fn del(&mut self) -> VmOpDelWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    /// `del`, its body already encoded.
-    #[inline]
-    pub fn del_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
-    /// Field 6, enumeration.
-    #[inline]
-    pub fn abort_level(&mut self, value: VmInstructionAbortLevel) -> &mut Self {
+    #[inline] pub fn select(&mut self) -> VmOpSelectWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn select_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    #[inline] pub fn reg_load(&mut self) -> VmOpRegLoadWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn reg_load_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    #[inline] pub fn merge(&mut self) -> VmOpMergeWriter<'_> { rt::message::<3, _>(&mut self.s) }
+    #[inline] pub fn merge_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
+    #[inline] pub fn set(&mut self) -> VmOpSetWriter<'_> { rt::message::<4, _>(&mut self.s) }
+    #[inline] pub fn set_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
+    #[inline] pub fn del(&mut self) -> VmOpDelWriter<'_> { rt::message::<5, _>(&mut self.s) }
+    #[inline] pub fn del_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
+    #[inline] pub fn abort_level(&mut self, value: VmInstructionAbortLevel) -> &mut Self {
         rt::enumeration::<6>(&mut self.s, value.0);
         self
     }
-    /// Field 7, repeated message.
-    #[inline]
-    pub fn nested_instructions(&mut self) -> VmInstructionWriter<'_> {
-        rt::message::<7, _>(&mut self.s)
-    }
-    /// `nested_instructions`, its body already encoded.
-    #[inline]
-    pub fn nested_instructions_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn nested_instructions(&mut self) -> VmInstructionWriter<'_> { rt::message::<7, _>(&mut self.s) }
+    #[inline] pub fn nested_instructions_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.VmInstruction` where it lies, field by field.
+pub type VmInstructionReader<'a> = rt::TypedReader<'a, VmInstructionField<'a>>;
 /// A field of a `perfetto.protos.VmInstruction`.
 #[derive(Clone, Copy, Debug)]
 pub enum VmInstructionField<'a> {
-    /// Field 1, message.
     Select(VmOpSelectReader<'a>),
-    /// Field 2, message.
     RegLoad(VmOpRegLoadReader<'a>),
-    /// Field 3, message.
     Merge(VmOpMergeReader<'a>),
-    /// Field 4, message.
     Set(VmOpSetReader<'a>),
-    /// Field 5, message.
     Del(VmOpDelReader<'a>),
-    /// Field 6, enumeration.
     AbortLevel(VmInstructionAbortLevel),
-    /// Field 7, repeated message.
     NestedInstructions(VmInstructionReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.VmInstruction` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct VmInstructionReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> VmInstructionReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<VmInstructionField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => VmInstructionField::Select(VmOpSelectReader::new(f.bytes()?)),
-                    18 => VmInstructionField::RegLoad(VmOpRegLoadReader::new(f.bytes()?)),
-                    26 => VmInstructionField::Merge(VmOpMergeReader::new(f.bytes()?)),
-                    34 => VmInstructionField::Set(VmOpSetReader::new(f.bytes()?)),
-                    42 => VmInstructionField::Del(VmOpDelReader::new(f.bytes()?)),
-                    48 => {
-                        VmInstructionField::AbortLevel(
-                            VmInstructionAbortLevel(f.enumeration()?),
-                        )
-                    }
-                    58 => {
-                        VmInstructionField::NestedInstructions(
-                            VmInstructionReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => VmInstructionField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for VmInstructionField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Select(VmOpSelectReader::new(f.bytes()?)),
+            18 => Self::RegLoad(VmOpRegLoadReader::new(f.bytes()?)),
+            26 => Self::Merge(VmOpMergeReader::new(f.bytes()?)),
+            34 => Self::Set(VmOpSetReader::new(f.bytes()?)),
+            42 => Self::Del(VmOpDelReader::new(f.bytes()?)),
+            48 => Self::AbortLevel(VmInstructionAbortLevel(f.enumeration()?)),
+            58 => Self::NestedInstructions(VmInstructionReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for VmInstructionReader<'a> {
-    type Item = Result<VmInstructionField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl VmInstruction {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.VmInstruction",
-            fields: &[
-                d::optional("select", 1, d::Kind::Message(|| VmOpSelect::DESCRIPTOR)),
-                d::optional("reg_load", 2, d::Kind::Message(|| VmOpRegLoad::DESCRIPTOR)),
-                d::optional("merge", 3, d::Kind::Message(|| VmOpMerge::DESCRIPTOR)),
-                d::optional("set", 4, d::Kind::Message(|| VmOpSet::DESCRIPTOR)),
-                d::optional("del", 5, d::Kind::Message(|| VmOpDel::DESCRIPTOR)),
-                d::optional("abort_level", 6, d::enum_kind::<VmInstructionAbortLevel>()),
-                d::repeated(
-                    "nested_instructions",
-                    7,
-                    d::Kind::Message(|| VmInstruction::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.VmInstruction",
+        &[
+            d::optional("select", 1, d::of!(VmOpSelect)),
+            d::optional("reg_load", 2, d::of!(VmOpRegLoad)),
+            d::optional("merge", 3, d::of!(VmOpMerge)),
+            d::optional("set", 4, d::of!(VmOpSet)),
+            d::optional("del", 5, d::of!(VmOpDel)),
+            d::optional("abort_level", 6, d::enum_kind::<VmInstructionAbortLevel>()),
+            d::repeated("nested_instructions", 7, d::of!(VmInstruction)),
+        ],
+    );
 }
+
 /// `perfetto.protos.VmOpSelect`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmOpSelect {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub cursor: Option<VmCursorEnum>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub relative_path: Vec<VmOpSelectPathComponent>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub create_if_not_exist: Option<bool>,
+    #[pb(enumeration, 1)] pub cursor: Option<VmCursorEnum>,
+    #[pb(message, 2, repeated)] pub relative_path: Vec<VmOpSelectPathComponent>,
+    #[pb(bool, 3)] pub create_if_not_exist: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`VmOpSelect`], field by field; dropping it closes the message.
-pub struct VmOpSelectWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`VmOpSelect`]; dropping it closes the message.
+pub struct VmOpSelectWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for VmOpSelectWriter<'w> {
     const NAME: &'static str = "perfetto.protos.VmOpSelect";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl VmOpSelectWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn cursor(&mut self, value: VmCursorEnum) -> &mut Self {
+    #[inline] pub fn cursor(&mut self, value: VmCursorEnum) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn relative_path(&mut self) -> VmOpSelectPathComponentWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `relative_path`, its body already encoded.
-    #[inline]
-    pub fn relative_path_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn relative_path(&mut self) -> VmOpSelectPathComponentWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn relative_path_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Field 3, bool.
-    #[inline]
-    pub fn create_if_not_exist(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn create_if_not_exist(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.VmOpSelect` where it lies, field by field.
+pub type VmOpSelectReader<'a> = rt::TypedReader<'a, VmOpSelectField<'a>>;
 /// A field of a `perfetto.protos.VmOpSelect`.
 #[derive(Clone, Copy, Debug)]
 pub enum VmOpSelectField<'a> {
-    /// Field 1, enumeration.
     Cursor(VmCursorEnum),
-    /// Field 2, repeated message.
     RelativePath(VmOpSelectPathComponentReader<'a>),
-    /// Field 3, bool.
     CreateIfNotExist(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.VmOpSelect` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct VmOpSelectReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> VmOpSelectReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<VmOpSelectField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => VmOpSelectField::Cursor(VmCursorEnum(f.enumeration()?)),
-                    18 => {
-                        VmOpSelectField::RelativePath(
-                            VmOpSelectPathComponentReader::new(f.bytes()?),
-                        )
-                    }
-                    24 => VmOpSelectField::CreateIfNotExist(f.bool()?),
-                    _ => VmOpSelectField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for VmOpSelectField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Cursor(VmCursorEnum(f.enumeration()?)),
+            18 => Self::RelativePath(VmOpSelectPathComponentReader::new(f.bytes()?)),
+            24 => Self::CreateIfNotExist(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for VmOpSelectReader<'a> {
-    type Item = Result<VmOpSelectField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl VmOpSelect {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.VmOpSelect",
-            fields: &[
-                d::optional("cursor", 1, d::enum_kind::<VmCursorEnum>()),
-                d::repeated(
-                    "relative_path",
-                    2,
-                    d::Kind::Message(|| VmOpSelectPathComponent::DESCRIPTOR),
-                ),
-                d::optional("create_if_not_exist", 3, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.VmOpSelect",
+        &[
+            d::optional("cursor", 1, d::enum_kind::<VmCursorEnum>()),
+            d::repeated("relative_path", 2, d::of!(VmOpSelectPathComponent)),
+            d::optional("create_if_not_exist", 3, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.VmOpSelect.PathComponent`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmOpSelectPathComponent {
     /// At most one of these.
-    #[pb(oneof, 1, 2, 3)]
-    pub field: Option<VmOpSelectPathComponentField_>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub is_repeated: Option<bool>,
-    /// Field 6, uint32.
-    #[pb(uint32, 6)]
-    pub register_to_match: Option<u32>,
-    /// Field 7, uint32.
-    #[pb(uint32, 7)]
-    pub store_foreach_index_into_register: Option<u32>,
+    #[pb(oneof, 1, 2, 3)] pub field: Option<VmOpSelectPathComponentField_>,
+    #[pb(bool, 5)] pub is_repeated: Option<bool>,
+    #[pb(uint32, 6)] pub register_to_match: Option<u32>,
+    #[pb(uint32, 7)] pub store_foreach_index_into_register: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.VmOpSelect.PathComponent.field`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum VmOpSelectPathComponentField_ {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    FieldId(u32),
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    ArrayIndex(u32),
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    MapKeyFieldId(u32),
+    #[pb(uint32, 1)] FieldId(u32),
+    #[pb(uint32, 2)] ArrayIndex(u32),
+    #[pb(uint32, 3)] MapKeyFieldId(u32),
 }
-/// Writes a [`VmOpSelectPathComponent`], field by field; dropping it closes the message.
-pub struct VmOpSelectPathComponentWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`VmOpSelectPathComponent`]; dropping it closes the message.
+pub struct VmOpSelectPathComponentWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for VmOpSelectPathComponentWriter<'w> {
     const NAME: &'static str = "perfetto.protos.VmOpSelect.PathComponent";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl VmOpSelectPathComponentWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn field_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn array_index(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn map_key_field_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 5, bool.
-    #[inline]
-    pub fn is_repeated(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, uint32.
-    #[inline]
-    pub fn register_to_match(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, uint32.
-    #[inline]
-    pub fn store_foreach_index_into_register(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn field_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn array_index(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn map_key_field_id(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn is_repeated(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    #[inline] pub fn register_to_match(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+    #[inline] pub fn store_foreach_index_into_register(&mut self, value: u32) -> &mut Self {
         rt::uint32::<7>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.VmOpSelect.PathComponent` where it lies, field by field.
+pub type VmOpSelectPathComponentReader<'a> = rt::TypedReader<
+    'a,
+    VmOpSelectPathComponentField<'a>,
+>;
 /// A field of a `perfetto.protos.VmOpSelect.PathComponent`.
 #[derive(Clone, Copy, Debug)]
 pub enum VmOpSelectPathComponentField<'a> {
-    /// Field 1, uint32.
     FieldId(u32),
-    /// Field 2, uint32.
     ArrayIndex(u32),
-    /// Field 3, uint32.
     MapKeyFieldId(u32),
-    /// Field 5, bool.
     IsRepeated(bool),
-    /// Field 6, uint32.
     RegisterToMatch(u32),
-    /// Field 7, uint32.
     StoreForeachIndexIntoRegister(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.VmOpSelect.PathComponent` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct VmOpSelectPathComponentReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> VmOpSelectPathComponentReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<VmOpSelectPathComponentField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => VmOpSelectPathComponentField::FieldId(f.uint32()?),
-                    16 => VmOpSelectPathComponentField::ArrayIndex(f.uint32()?),
-                    24 => VmOpSelectPathComponentField::MapKeyFieldId(f.uint32()?),
-                    40 => VmOpSelectPathComponentField::IsRepeated(f.bool()?),
-                    48 => VmOpSelectPathComponentField::RegisterToMatch(f.uint32()?),
-                    56 => {
-                        VmOpSelectPathComponentField::StoreForeachIndexIntoRegister(
-                            f.uint32()?,
-                        )
-                    }
-                    _ => VmOpSelectPathComponentField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for VmOpSelectPathComponentField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::FieldId(f.uint32()?),
+            16 => Self::ArrayIndex(f.uint32()?),
+            24 => Self::MapKeyFieldId(f.uint32()?),
+            40 => Self::IsRepeated(f.bool()?),
+            48 => Self::RegisterToMatch(f.uint32()?),
+            56 => Self::StoreForeachIndexIntoRegister(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for VmOpSelectPathComponentReader<'a> {
-    type Item = Result<VmOpSelectPathComponentField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl VmOpSelectPathComponent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.VmOpSelect.PathComponent",
-            fields: &[
-                d::optional("field_id", 1, d::Kind::Uint32),
-                d::optional("array_index", 2, d::Kind::Uint32),
-                d::optional("map_key_field_id", 3, d::Kind::Uint32),
-                d::optional("is_repeated", 5, d::Kind::Bool),
-                d::optional("register_to_match", 6, d::Kind::Uint32),
-                d::optional("store_foreach_index_into_register", 7, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.VmOpSelect.PathComponent",
+        &[
+            d::optional("field_id", 1, d::Kind::Uint32),
+            d::optional("array_index", 2, d::Kind::Uint32),
+            d::optional("map_key_field_id", 3, d::Kind::Uint32),
+            d::optional("is_repeated", 5, d::Kind::Bool),
+            d::optional("register_to_match", 6, d::Kind::Uint32),
+            d::optional("store_foreach_index_into_register", 7, d::Kind::Uint32),
+        ],
+    );
 }
+
 /// `perfetto.protos.VmOpRegLoad`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmOpRegLoad {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub cursor: Option<VmCursorEnum>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub dst_register: Option<u32>,
+    #[pb(enumeration, 1)] pub cursor: Option<VmCursorEnum>,
+    #[pb(uint32, 2)] pub dst_register: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`VmOpRegLoad`], field by field; dropping it closes the message.
-pub struct VmOpRegLoadWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`VmOpRegLoad`]; dropping it closes the message.
+pub struct VmOpRegLoadWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for VmOpRegLoadWriter<'w> {
     const NAME: &'static str = "perfetto.protos.VmOpRegLoad";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl VmOpRegLoadWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn cursor(&mut self, value: VmCursorEnum) -> &mut Self {
+    #[inline] pub fn cursor(&mut self, value: VmCursorEnum) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn dst_register(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn dst_register(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.VmOpRegLoad` where it lies, field by field.
+pub type VmOpRegLoadReader<'a> = rt::TypedReader<'a, VmOpRegLoadField<'a>>;
 /// A field of a `perfetto.protos.VmOpRegLoad`.
 #[derive(Clone, Copy, Debug)]
 pub enum VmOpRegLoadField<'a> {
-    /// Field 1, enumeration.
     Cursor(VmCursorEnum),
-    /// Field 2, uint32.
     DstRegister(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.VmOpRegLoad` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct VmOpRegLoadReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> VmOpRegLoadReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<VmOpRegLoadField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => VmOpRegLoadField::Cursor(VmCursorEnum(f.enumeration()?)),
-                    16 => VmOpRegLoadField::DstRegister(f.uint32()?),
-                    _ => VmOpRegLoadField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for VmOpRegLoadField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Cursor(VmCursorEnum(f.enumeration()?)),
+            16 => Self::DstRegister(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for VmOpRegLoadReader<'a> {
-    type Item = Result<VmOpRegLoadField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl VmOpRegLoad {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.VmOpRegLoad",
-            fields: &[
-                d::optional("cursor", 1, d::enum_kind::<VmCursorEnum>()),
-                d::optional("dst_register", 2, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.VmOpRegLoad",
+        &[
+            d::optional("cursor", 1, d::enum_kind::<VmCursorEnum>()),
+            d::optional("dst_register", 2, d::Kind::Uint32),
+        ],
+    );
 }
+
 /// `perfetto.protos.VmOpMerge`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmOpMerge {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub skip_submessages: Option<bool>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub del_if_src_empty: Option<bool>,
+    #[pb(bool, 1)] pub skip_submessages: Option<bool>,
+    #[pb(bool, 2)] pub del_if_src_empty: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`VmOpMerge`], field by field; dropping it closes the message.
-pub struct VmOpMergeWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`VmOpMerge`]; dropping it closes the message.
+pub struct VmOpMergeWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for VmOpMergeWriter<'w> {
     const NAME: &'static str = "perfetto.protos.VmOpMerge";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl VmOpMergeWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn skip_submessages(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, bool.
-    #[inline]
-    pub fn del_if_src_empty(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn skip_submessages(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    #[inline] pub fn del_if_src_empty(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.VmOpMerge` where it lies, field by field.
+pub type VmOpMergeReader<'a> = rt::TypedReader<'a, VmOpMergeField<'a>>;
 /// A field of a `perfetto.protos.VmOpMerge`.
 #[derive(Clone, Copy, Debug)]
 pub enum VmOpMergeField<'a> {
-    /// Field 1, bool.
     SkipSubmessages(bool),
-    /// Field 2, bool.
     DelIfSrcEmpty(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.VmOpMerge` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct VmOpMergeReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> VmOpMergeReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<VmOpMergeField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => VmOpMergeField::SkipSubmessages(f.bool()?),
-                    16 => VmOpMergeField::DelIfSrcEmpty(f.bool()?),
-                    _ => VmOpMergeField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for VmOpMergeField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::SkipSubmessages(f.bool()?),
+            16 => Self::DelIfSrcEmpty(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for VmOpMergeReader<'a> {
-    type Item = Result<VmOpMergeField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl VmOpMerge {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.VmOpMerge",
-            fields: &[
-                d::optional("skip_submessages", 1, d::Kind::Bool),
-                d::optional("del_if_src_empty", 2, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.VmOpMerge",
+        &[
+            d::optional("skip_submessages", 1, d::Kind::Bool),
+            d::optional("del_if_src_empty", 2, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.VmOpSet`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmOpSet {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`VmOpSet`], field by field; dropping it closes the message.
-pub struct VmOpSetWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`VmOpSet`]; dropping it closes the message.
+pub struct VmOpSetWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for VmOpSetWriter<'w> {
     const NAME: &'static str = "perfetto.protos.VmOpSet";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl VmOpSetWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.VmOpSet` where it lies, field by field.
+pub type VmOpSetReader<'a> = rt::TypedReader<'a, VmOpSetField<'a>>;
 /// A field of a `perfetto.protos.VmOpSet`.
 #[derive(Clone, Copy, Debug)]
 pub enum VmOpSetField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.VmOpSet` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct VmOpSetReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> VmOpSetReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<VmOpSetField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(VmOpSetField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for VmOpSetField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for VmOpSetReader<'a> {
-    type Item = Result<VmOpSetField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl VmOpSet {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.VmOpSet",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.VmOpSet",
+        &[],
+    );
 }
+
 /// `perfetto.protos.VmOpDel`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmOpDel {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`VmOpDel`], field by field; dropping it closes the message.
-pub struct VmOpDelWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`VmOpDel`]; dropping it closes the message.
+pub struct VmOpDelWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for VmOpDelWriter<'w> {
     const NAME: &'static str = "perfetto.protos.VmOpDel";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl VmOpDelWriter<'_> {
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.VmOpDel` where it lies, field by field.
+pub type VmOpDelReader<'a> = rt::TypedReader<'a, VmOpDelField<'a>>;
 /// A field of a `perfetto.protos.VmOpDel`.
 #[derive(Clone, Copy, Debug)]
 pub enum VmOpDelField<'a> {
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.VmOpDel` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct VmOpDelReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> VmOpDelReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<VmOpDelField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(Some(VmOpDelField::Unknown(f.unknown(tag)?)))
+
+impl<'a> rt::TypedField<'a> for VmOpDelField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for VmOpDelReader<'a> {
-    type Item = Result<VmOpDelField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl VmOpDel {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.VmOpDel",
-            fields: &[],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.VmOpDel",
+        &[],
+    );
 }

@@ -2,258 +2,135 @@
 
 //! `perfetto/trace/clock_snapshot.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ClockSnapshot`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ClockSnapshot {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub clocks: Vec<ClockSnapshotClock>,
-    /// Field 2, enumeration.
-    #[pb(enumeration, 2)]
-    pub primary_trace_clock: Option<crate::BuiltinClock>,
+    #[pb(message, 1, repeated)] pub clocks: Vec<ClockSnapshotClock>,
+    #[pb(enumeration, 2)] pub primary_trace_clock: Option<crate::BuiltinClock>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ClockSnapshot`], field by field; dropping it closes the message.
-pub struct ClockSnapshotWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ClockSnapshot`]; dropping it closes the message.
+pub struct ClockSnapshotWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ClockSnapshotWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ClockSnapshot";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ClockSnapshotWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn clocks(&mut self) -> ClockSnapshotClockWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `clocks`, its body already encoded.
-    #[inline]
-    pub fn clocks_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    /// Field 2, enumeration.
-    #[inline]
-    pub fn primary_trace_clock(&mut self, value: crate::BuiltinClock) -> &mut Self {
+    #[inline] pub fn clocks(&mut self) -> ClockSnapshotClockWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn clocks_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    #[inline] pub fn primary_trace_clock(&mut self, value: crate::BuiltinClock) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ClockSnapshot` where it lies, field by field.
+pub type ClockSnapshotReader<'a> = rt::TypedReader<'a, ClockSnapshotField<'a>>;
 /// A field of a `perfetto.protos.ClockSnapshot`.
 #[derive(Clone, Copy, Debug)]
 pub enum ClockSnapshotField<'a> {
-    /// Field 1, repeated message.
     Clocks(ClockSnapshotClockReader<'a>),
-    /// Field 2, enumeration.
     PrimaryTraceClock(crate::BuiltinClock),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ClockSnapshot` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ClockSnapshotReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ClockSnapshotReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ClockSnapshotField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        ClockSnapshotField::Clocks(
-                            ClockSnapshotClockReader::new(f.bytes()?),
-                        )
-                    }
-                    16 => {
-                        ClockSnapshotField::PrimaryTraceClock(
-                            crate::BuiltinClock(f.enumeration()?),
-                        )
-                    }
-                    _ => ClockSnapshotField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ClockSnapshotField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Clocks(ClockSnapshotClockReader::new(f.bytes()?)),
+            16 => Self::PrimaryTraceClock(crate::BuiltinClock(f.enumeration()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ClockSnapshotReader<'a> {
-    type Item = Result<ClockSnapshotField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ClockSnapshot {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ClockSnapshot",
-            fields: &[
-                d::repeated(
-                    "clocks",
-                    1,
-                    d::Kind::Message(|| ClockSnapshotClock::DESCRIPTOR),
-                ),
-                d::optional(
-                    "primary_trace_clock",
-                    2,
-                    d::enum_kind::<crate::BuiltinClock>(),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ClockSnapshot",
+        &[
+            d::repeated("clocks", 1, d::of!(ClockSnapshotClock)),
+            d::optional("primary_trace_clock", 2, d::enum_kind::<crate::BuiltinClock>()),
+        ],
+    );
 }
+
 /// `perfetto.protos.ClockSnapshot.Clock`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ClockSnapshotClock {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub clock_id: Option<u32>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub timestamp: Option<u64>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub is_incremental: Option<bool>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub unit_multiplier_ns: Option<u64>,
+    #[pb(uint32, 1)] pub clock_id: Option<u32>,
+    #[pb(uint64, 2)] pub timestamp: Option<u64>,
+    #[pb(bool, 3)] pub is_incremental: Option<bool>,
+    #[pb(uint64, 4)] pub unit_multiplier_ns: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ClockSnapshotClock`], field by field; dropping it closes the message.
-pub struct ClockSnapshotClockWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ClockSnapshotClock`]; dropping it closes the message.
+pub struct ClockSnapshotClockWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ClockSnapshotClockWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ClockSnapshot.Clock";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ClockSnapshotClockWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn clock_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn timestamp(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, bool.
-    #[inline]
-    pub fn is_incremental(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn unit_multiplier_ns(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn clock_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn is_incremental(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
+    #[inline] pub fn unit_multiplier_ns(&mut self, value: u64) -> &mut Self {
         rt::uint64::<4>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ClockSnapshot.Clock` where it lies, field by field.
+pub type ClockSnapshotClockReader<'a> = rt::TypedReader<'a, ClockSnapshotClockField<'a>>;
 /// A field of a `perfetto.protos.ClockSnapshot.Clock`.
 #[derive(Clone, Copy, Debug)]
 pub enum ClockSnapshotClockField<'a> {
-    /// Field 1, uint32.
     ClockId(u32),
-    /// Field 2, uint64.
     Timestamp(u64),
-    /// Field 3, bool.
     IsIncremental(bool),
-    /// Field 4, uint64.
     UnitMultiplierNs(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ClockSnapshot.Clock` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ClockSnapshotClockReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ClockSnapshotClockReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ClockSnapshotClockField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => ClockSnapshotClockField::ClockId(f.uint32()?),
-                    16 => ClockSnapshotClockField::Timestamp(f.uint64()?),
-                    24 => ClockSnapshotClockField::IsIncremental(f.bool()?),
-                    32 => ClockSnapshotClockField::UnitMultiplierNs(f.uint64()?),
-                    _ => ClockSnapshotClockField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ClockSnapshotClockField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::ClockId(f.uint32()?),
+            16 => Self::Timestamp(f.uint64()?),
+            24 => Self::IsIncremental(f.bool()?),
+            32 => Self::UnitMultiplierNs(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ClockSnapshotClockReader<'a> {
-    type Item = Result<ClockSnapshotClockField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ClockSnapshotClock {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ClockSnapshot.Clock",
-            fields: &[
-                d::optional("clock_id", 1, d::Kind::Uint32),
-                d::optional("timestamp", 2, d::Kind::Uint64),
-                d::optional("is_incremental", 3, d::Kind::Bool),
-                d::optional("unit_multiplier_ns", 4, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ClockSnapshot.Clock",
+        &[
+            d::optional("clock_id", 1, d::Kind::Uint32),
+            d::optional("timestamp", 2, d::Kind::Uint64),
+            d::optional("is_incremental", 3, d::Kind::Bool),
+            d::optional("unit_multiplier_ns", 4, d::Kind::Uint64),
+        ],
+    );
 }

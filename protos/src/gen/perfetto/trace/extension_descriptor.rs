@@ -2,148 +2,87 @@
 
 //! `perfetto/trace/extension_descriptor.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ExtensionDescriptor`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ExtensionDescriptor {
     /// At most one of these.
-    #[pb(oneof, 1, 2)]
-    pub descriptor: Option<ExtensionDescriptorDescriptor>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub file_name: Option<String>,
+    #[pb(oneof, 1, 2)] pub descriptor: Option<ExtensionDescriptorDescriptor>,
+    #[pb(string, 3)] pub file_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.ExtensionDescriptor.descriptor`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum ExtensionDescriptorDescriptor {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    ExtensionSet(crate::FileDescriptorSet),
-    /// Field 2, bytes.
-    #[pb(bytes, 2)]
-    ExtensionSetGzip(Vec<u8>),
+    #[pb(message, 1)] ExtensionSet(crate::FileDescriptorSet),
+    #[pb(bytes, 2)] ExtensionSetGzip(Vec<u8>),
 }
-/// Writes a [`ExtensionDescriptor`], field by field; dropping it closes the message.
-pub struct ExtensionDescriptorWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ExtensionDescriptor`]; dropping it closes the message.
+pub struct ExtensionDescriptorWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ExtensionDescriptorWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ExtensionDescriptor";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ExtensionDescriptorWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn extension_set(&mut self) -> crate::FileDescriptorSetWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `extension_set`, its body already encoded.
-    #[inline]
-    pub fn extension_set_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn extension_set(&mut self) -> crate::FileDescriptorSetWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn extension_set_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Field 2, bytes.
-    #[inline]
-    pub fn extension_set_gzip(&mut self, value: &[u8]) -> &mut Self {
+    #[inline] pub fn extension_set_gzip(&mut self, value: &[u8]) -> &mut Self {
         rt::bytes::<2>(&mut self.s, value);
         self
     }
-    /// `extension_set_gzip`, gathered from several slices.
-    #[inline]
-    pub fn extension_set_gzip_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn extension_set_gzip_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<2>(&mut self.s, parts);
         self
     }
-    /// Field 3, string.
-    #[inline]
-    pub fn file_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn file_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ExtensionDescriptor` where it lies, field by field.
+pub type ExtensionDescriptorReader<'a> = rt::TypedReader<
+    'a,
+    ExtensionDescriptorField<'a>,
+>;
 /// A field of a `perfetto.protos.ExtensionDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum ExtensionDescriptorField<'a> {
-    /// Field 1, message.
     ExtensionSet(crate::FileDescriptorSetReader<'a>),
-    /// Field 2, bytes.
     ExtensionSetGzip(&'a [u8]),
-    /// Field 3, string.
     FileName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ExtensionDescriptor` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ExtensionDescriptorReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ExtensionDescriptorReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ExtensionDescriptorField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        ExtensionDescriptorField::ExtensionSet(
-                            crate::FileDescriptorSetReader::new(f.bytes()?),
-                        )
-                    }
-                    18 => ExtensionDescriptorField::ExtensionSetGzip(f.bytes()?),
-                    26 => ExtensionDescriptorField::FileName(f.string()?),
-                    _ => ExtensionDescriptorField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ExtensionDescriptorField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::ExtensionSet(crate::FileDescriptorSetReader::new(f.bytes()?)),
+            18 => Self::ExtensionSetGzip(f.bytes()?),
+            26 => Self::FileName(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ExtensionDescriptorReader<'a> {
-    type Item = Result<ExtensionDescriptorField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ExtensionDescriptor {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ExtensionDescriptor",
-            fields: &[
-                d::optional(
-                    "extension_set",
-                    1,
-                    d::Kind::Message(|| crate::FileDescriptorSet::DESCRIPTOR),
-                ),
-                d::optional("extension_set_gzip", 2, d::Kind::Bytes),
-                d::optional("file_name", 3, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ExtensionDescriptor",
+        &[
+            d::optional("extension_set", 1, d::of!(crate ::FileDescriptorSet)),
+            d::optional("extension_set_gzip", 2, d::Kind::Bytes),
+            d::optional("file_name", 3, d::Kind::String),
+        ],
+    );
 }

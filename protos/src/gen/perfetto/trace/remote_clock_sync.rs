@@ -2,239 +2,128 @@
 
 //! `perfetto/trace/remote_clock_sync.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.RemoteClockSync`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct RemoteClockSync {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub synced_clocks: Vec<RemoteClockSyncSyncedClocks>,
+    #[pb(message, 1, repeated)] pub synced_clocks: Vec<RemoteClockSyncSyncedClocks>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`RemoteClockSync`], field by field; dropping it closes the message.
-pub struct RemoteClockSyncWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`RemoteClockSync`]; dropping it closes the message.
+pub struct RemoteClockSyncWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for RemoteClockSyncWriter<'w> {
     const NAME: &'static str = "perfetto.protos.RemoteClockSync";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl RemoteClockSyncWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn synced_clocks(&mut self) -> RemoteClockSyncSyncedClocksWriter<'_> {
+    #[inline] pub fn synced_clocks(&mut self) -> RemoteClockSyncSyncedClocksWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `synced_clocks`, its body already encoded.
-    #[inline]
-    pub fn synced_clocks_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn synced_clocks_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.RemoteClockSync` where it lies, field by field.
+pub type RemoteClockSyncReader<'a> = rt::TypedReader<'a, RemoteClockSyncField<'a>>;
 /// A field of a `perfetto.protos.RemoteClockSync`.
 #[derive(Clone, Copy, Debug)]
 pub enum RemoteClockSyncField<'a> {
-    /// Field 1, repeated message.
     SyncedClocks(RemoteClockSyncSyncedClocksReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.RemoteClockSync` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct RemoteClockSyncReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> RemoteClockSyncReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<RemoteClockSyncField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        RemoteClockSyncField::SyncedClocks(
-                            RemoteClockSyncSyncedClocksReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => RemoteClockSyncField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for RemoteClockSyncField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::SyncedClocks(RemoteClockSyncSyncedClocksReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for RemoteClockSyncReader<'a> {
-    type Item = Result<RemoteClockSyncField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl RemoteClockSync {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.RemoteClockSync",
-            fields: &[
-                d::repeated(
-                    "synced_clocks",
-                    1,
-                    d::Kind::Message(|| RemoteClockSyncSyncedClocks::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.RemoteClockSync",
+        &[d::repeated("synced_clocks", 1, d::of!(RemoteClockSyncSyncedClocks))],
+    );
 }
+
 /// `perfetto.protos.RemoteClockSync.SyncedClocks`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct RemoteClockSyncSyncedClocks {
-    /// Field 2, message.
-    #[pb(message, 2)]
-    pub client_clocks: Option<crate::ClockSnapshot>,
-    /// Field 3, message.
-    #[pb(message, 3)]
-    pub host_clocks: Option<crate::ClockSnapshot>,
+    #[pb(message, 2)] pub client_clocks: Option<crate::ClockSnapshot>,
+    #[pb(message, 3)] pub host_clocks: Option<crate::ClockSnapshot>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`RemoteClockSyncSyncedClocks`], field by field; dropping it closes the message.
-pub struct RemoteClockSyncSyncedClocksWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`RemoteClockSyncSyncedClocks`]; dropping it closes the message.
+pub struct RemoteClockSyncSyncedClocksWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for RemoteClockSyncSyncedClocksWriter<'w> {
     const NAME: &'static str = "perfetto.protos.RemoteClockSync.SyncedClocks";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl RemoteClockSyncSyncedClocksWriter<'_> {
-    /// Field 2, message.
-    #[inline]
-    pub fn client_clocks(&mut self) -> crate::ClockSnapshotWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `client_clocks`, its body already encoded.
-    #[inline]
-    pub fn client_clocks_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn client_clocks(&mut self) -> crate::ClockSnapshotWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn client_clocks_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Field 3, message.
-    #[inline]
-    pub fn host_clocks(&mut self) -> crate::ClockSnapshotWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    /// `host_clocks`, its body already encoded.
-    #[inline]
-    pub fn host_clocks_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn host_clocks(&mut self) -> crate::ClockSnapshotWriter<'_> { rt::message::<3, _>(&mut self.s) }
+    #[inline] pub fn host_clocks_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.RemoteClockSync.SyncedClocks` where it lies, field by field.
+pub type RemoteClockSyncSyncedClocksReader<'a> = rt::TypedReader<
+    'a,
+    RemoteClockSyncSyncedClocksField<'a>,
+>;
 /// A field of a `perfetto.protos.RemoteClockSync.SyncedClocks`.
 #[derive(Clone, Copy, Debug)]
 pub enum RemoteClockSyncSyncedClocksField<'a> {
-    /// Field 2, message.
     ClientClocks(crate::ClockSnapshotReader<'a>),
-    /// Field 3, message.
     HostClocks(crate::ClockSnapshotReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.RemoteClockSync.SyncedClocks` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct RemoteClockSyncSyncedClocksReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> RemoteClockSyncSyncedClocksReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<RemoteClockSyncSyncedClocksField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    18 => {
-                        RemoteClockSyncSyncedClocksField::ClientClocks(
-                            crate::ClockSnapshotReader::new(f.bytes()?),
-                        )
-                    }
-                    26 => {
-                        RemoteClockSyncSyncedClocksField::HostClocks(
-                            crate::ClockSnapshotReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => RemoteClockSyncSyncedClocksField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for RemoteClockSyncSyncedClocksField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            18 => Self::ClientClocks(crate::ClockSnapshotReader::new(f.bytes()?)),
+            26 => Self::HostClocks(crate::ClockSnapshotReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for RemoteClockSyncSyncedClocksReader<'a> {
-    type Item = Result<RemoteClockSyncSyncedClocksField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl RemoteClockSyncSyncedClocks {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.RemoteClockSync.SyncedClocks",
-            fields: &[
-                d::optional(
-                    "client_clocks",
-                    2,
-                    d::Kind::Message(|| crate::ClockSnapshot::DESCRIPTOR),
-                ),
-                d::optional(
-                    "host_clocks",
-                    3,
-                    d::Kind::Message(|| crate::ClockSnapshot::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.RemoteClockSync.SyncedClocks",
+        &[
+            d::optional("client_clocks", 2, d::of!(crate ::ClockSnapshot)),
+            d::optional("host_clocks", 3, d::of!(crate ::ClockSnapshot)),
+        ],
+    );
 }

@@ -2,983 +2,489 @@
 
 //! `perfetto/trace/test_event.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TestEvent`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestEvent {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub str: Option<String>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub seq_value: Option<u32>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub counter: Option<u64>,
-    /// Field 4, bool.
-    #[pb(bool, 4)]
-    pub is_last: Option<bool>,
-    /// Field 5, message.
-    #[pb(message, 5)]
-    pub payload: Option<TestEventTestPayload>,
-    /// Field 6, message.
-    #[pb(message, 6)]
-    pub protovm_patch: Option<TestEventProtoVmPatch>,
-    /// Field 7, message.
-    #[pb(message, 7)]
-    pub protovm_incremental_state: Option<TestEventProtoVmIncrementalState>,
+    #[pb(string, 1)] pub str: Option<String>,
+    #[pb(uint32, 2)] pub seq_value: Option<u32>,
+    #[pb(uint64, 3)] pub counter: Option<u64>,
+    #[pb(bool, 4)] pub is_last: Option<bool>,
+    #[pb(message, 5)] pub payload: Option<TestEventTestPayload>,
+    #[pb(message, 6)] pub protovm_patch: Option<TestEventProtoVmPatch>,
+    #[pb(message, 7)] pub protovm_incremental_state: Option<TestEventProtoVmIncrementalState>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TestEvent`], field by field; dropping it closes the message.
-pub struct TestEventWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TestEvent`]; dropping it closes the message.
+pub struct TestEventWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TestEventWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TestEvent";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TestEventWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn str(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn seq_value(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn counter(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, bool.
-    #[inline]
-    pub fn is_last(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, message.
-    #[inline]
-    pub fn payload(&mut self) -> TestEventTestPayloadWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    /// `payload`, its body already encoded.
-    #[inline]
-    pub fn payload_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<5>(&mut self.s, body);
-        self
-    }
-    /// Field 6, message.
-    #[inline]
-    pub fn protovm_patch(&mut self) -> TestEventProtoVmPatchWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    /// `protovm_patch`, its body already encoded.
-    #[inline]
-    pub fn protovm_patch_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn str(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn seq_value(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn counter(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn is_last(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
+    #[inline] pub fn payload(&mut self) -> TestEventTestPayloadWriter<'_> { rt::message::<5, _>(&mut self.s) }
+    #[inline] pub fn payload_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
+    #[inline] pub fn protovm_patch(&mut self) -> TestEventProtoVmPatchWriter<'_> { rt::message::<6, _>(&mut self.s) }
+    #[inline] pub fn protovm_patch_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Field 7, message.
-    #[inline]
-    pub fn protovm_incremental_state(
+    #[inline] pub fn protovm_incremental_state(
         &mut self,
     ) -> TestEventProtoVmIncrementalStateWriter<'_> {
         rt::message::<7, _>(&mut self.s)
     }
-    /// `protovm_incremental_state`, its body already encoded.
-    #[inline]
-    pub fn protovm_incremental_state_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn protovm_incremental_state_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TestEvent` where it lies, field by field.
+pub type TestEventReader<'a> = rt::TypedReader<'a, TestEventField<'a>>;
 /// A field of a `perfetto.protos.TestEvent`.
 #[derive(Clone, Copy, Debug)]
 pub enum TestEventField<'a> {
-    /// Field 1, string.
     Str(&'a str),
-    /// Field 2, uint32.
     SeqValue(u32),
-    /// Field 3, uint64.
     Counter(u64),
-    /// Field 4, bool.
     IsLast(bool),
-    /// Field 5, message.
     Payload(TestEventTestPayloadReader<'a>),
-    /// Field 6, message.
     ProtovmPatch(TestEventProtoVmPatchReader<'a>),
-    /// Field 7, message.
     ProtovmIncrementalState(TestEventProtoVmIncrementalStateReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TestEvent` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TestEventReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TestEventReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TestEventField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => TestEventField::Str(f.string()?),
-                    16 => TestEventField::SeqValue(f.uint32()?),
-                    24 => TestEventField::Counter(f.uint64()?),
-                    32 => TestEventField::IsLast(f.bool()?),
-                    42 => {
-                        TestEventField::Payload(
-                            TestEventTestPayloadReader::new(f.bytes()?),
-                        )
-                    }
-                    50 => {
-                        TestEventField::ProtovmPatch(
-                            TestEventProtoVmPatchReader::new(f.bytes()?),
-                        )
-                    }
-                    58 => {
-                        TestEventField::ProtovmIncrementalState(
-                            TestEventProtoVmIncrementalStateReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => TestEventField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TestEventField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Str(f.string()?),
+            16 => Self::SeqValue(f.uint32()?),
+            24 => Self::Counter(f.uint64()?),
+            32 => Self::IsLast(f.bool()?),
+            42 => Self::Payload(TestEventTestPayloadReader::new(f.bytes()?)),
+            50 => Self::ProtovmPatch(TestEventProtoVmPatchReader::new(f.bytes()?)),
+            58 => {
+                Self::ProtovmIncrementalState(
+                    TestEventProtoVmIncrementalStateReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TestEventReader<'a> {
-    type Item = Result<TestEventField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TestEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TestEvent",
-            fields: &[
-                d::optional("str", 1, d::Kind::String),
-                d::optional("seq_value", 2, d::Kind::Uint32),
-                d::optional("counter", 3, d::Kind::Uint64),
-                d::optional("is_last", 4, d::Kind::Bool),
-                d::optional(
-                    "payload",
-                    5,
-                    d::Kind::Message(|| TestEventTestPayload::DESCRIPTOR),
-                ),
-                d::optional(
-                    "protovm_patch",
-                    6,
-                    d::Kind::Message(|| TestEventProtoVmPatch::DESCRIPTOR),
-                ),
-                d::optional(
-                    "protovm_incremental_state",
-                    7,
-                    d::Kind::Message(|| TestEventProtoVmIncrementalState::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TestEvent",
+        &[
+            d::optional("str", 1, d::Kind::String),
+            d::optional("seq_value", 2, d::Kind::Uint32),
+            d::optional("counter", 3, d::Kind::Uint64),
+            d::optional("is_last", 4, d::Kind::Bool),
+            d::optional("payload", 5, d::of!(TestEventTestPayload)),
+            d::optional("protovm_patch", 6, d::of!(TestEventProtoVmPatch)),
+            d::optional(
+                "protovm_incremental_state",
+                7,
+                d::of!(TestEventProtoVmIncrementalState),
+            ),
+        ],
+    );
 }
+
 /// `perfetto.protos.TestEvent.TestPayload`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestEventTestPayload {
-    /// Field 1, repeated string.
-    #[pb(string, 1, repeated)]
-    pub str: Vec<String>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub nested: Vec<TestEventTestPayload>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub remaining_nesting_depth: Option<u32>,
-    /// Field 4, string.
-    #[pb(string, 4)]
-    pub single_string: Option<String>,
-    /// Field 5, int32.
-    #[pb(int32, 5)]
-    pub single_int: Option<i32>,
-    /// Field 6, repeated int32.
-    #[pb(int32, 6, repeated)]
-    pub repeated_ints: Vec<i32>,
-    /// Field 7, repeated message.
-    #[pb(message, 7, repeated)]
-    pub debug_annotations: Vec<crate::DebugAnnotation>,
+    #[pb(string, 1, repeated)] pub str: Vec<String>,
+    #[pb(message, 2, repeated)] pub nested: Vec<TestEventTestPayload>,
+    #[pb(uint32, 3)] pub remaining_nesting_depth: Option<u32>,
+    #[pb(string, 4)] pub single_string: Option<String>,
+    #[pb(int32, 5)] pub single_int: Option<i32>,
+    #[pb(int32, 6, repeated)] pub repeated_ints: Vec<i32>,
+    #[pb(message, 7, repeated)] pub debug_annotations: Vec<crate::DebugAnnotation>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TestEventTestPayload`], field by field; dropping it closes the message.
-pub struct TestEventTestPayloadWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TestEventTestPayload`]; dropping it closes the message.
+pub struct TestEventTestPayloadWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TestEventTestPayloadWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TestEvent.TestPayload";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TestEventTestPayloadWriter<'_> {
-    /// Field 1, repeated string.
-    #[inline]
-    pub fn str(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn nested(&mut self) -> TestEventTestPayloadWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `nested`, its body already encoded.
-    #[inline]
-    pub fn nested_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn remaining_nesting_depth(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn str(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn nested(&mut self) -> TestEventTestPayloadWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn nested_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    #[inline] pub fn remaining_nesting_depth(&mut self, value: u32) -> &mut Self {
         rt::uint32::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, string.
-    #[inline]
-    pub fn single_string(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, int32.
-    #[inline]
-    pub fn single_int(&mut self, value: i32) -> &mut Self {
-        rt::int32::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, repeated int32.
-    #[inline]
-    pub fn repeated_ints(&mut self, value: i32) -> &mut Self {
-        rt::int32::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, repeated message.
-    #[inline]
-    pub fn debug_annotations(&mut self) -> crate::DebugAnnotationWriter<'_> {
+    #[inline] pub fn single_string(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+    #[inline] pub fn single_int(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+    #[inline] pub fn repeated_ints(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+    #[inline] pub fn debug_annotations(&mut self) -> crate::DebugAnnotationWriter<'_> {
         rt::message::<7, _>(&mut self.s)
     }
-    /// `debug_annotations`, its body already encoded.
-    #[inline]
-    pub fn debug_annotations_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn debug_annotations_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TestEvent.TestPayload` where it lies, field by field.
+pub type TestEventTestPayloadReader<'a> = rt::TypedReader<
+    'a,
+    TestEventTestPayloadField<'a>,
+>;
 /// A field of a `perfetto.protos.TestEvent.TestPayload`.
 #[derive(Clone, Copy, Debug)]
 pub enum TestEventTestPayloadField<'a> {
-    /// Field 1, repeated string.
     Str(&'a str),
-    /// Field 2, repeated message.
     Nested(TestEventTestPayloadReader<'a>),
-    /// Field 3, uint32.
     RemainingNestingDepth(u32),
-    /// Field 4, string.
     SingleString(&'a str),
-    /// Field 5, int32.
     SingleInt(i32),
-    /// Field 6, repeated int32.
     RepeatedInts(i32),
-    /// Field 7, repeated message.
     DebugAnnotations(crate::DebugAnnotationReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TestEvent.TestPayload` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TestEventTestPayloadReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TestEventTestPayloadReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TestEventTestPayloadField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        10 => TestEventTestPayloadField::Str(f.string()?),
-                        18 => {
-                            TestEventTestPayloadField::Nested(
-                                TestEventTestPayloadReader::new(f.bytes()?),
-                            )
-                        }
-                        24 => {
-                            TestEventTestPayloadField::RemainingNestingDepth(f.uint32()?)
-                        }
-                        34 => TestEventTestPayloadField::SingleString(f.string()?),
-                        40 => TestEventTestPayloadField::SingleInt(f.int32()?),
-                        48 => TestEventTestPayloadField::RepeatedInts(f.int32()?),
-                        50 => {
-                            f.begin_run(48)?;
-                            continue;
-                        }
-                        58 => {
-                            TestEventTestPayloadField::DebugAnnotations(
-                                crate::DebugAnnotationReader::new(f.bytes()?),
-                            )
-                        }
-                        _ => TestEventTestPayloadField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for TestEventTestPayloadField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Str(f.string()?),
+            18 => Self::Nested(TestEventTestPayloadReader::new(f.bytes()?)),
+            24 => Self::RemainingNestingDepth(f.uint32()?),
+            34 => Self::SingleString(f.string()?),
+            40 => Self::SingleInt(f.int32()?),
+            48 => Self::RepeatedInts(f.int32()?),
+            50 => return rt::run(f, 48),
+            58 => Self::DebugAnnotations(crate::DebugAnnotationReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TestEventTestPayloadReader<'a> {
-    type Item = Result<TestEventTestPayloadField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TestEventTestPayload {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TestEvent.TestPayload",
-            fields: &[
-                d::repeated("str", 1, d::Kind::String),
-                d::repeated(
-                    "nested",
-                    2,
-                    d::Kind::Message(|| TestEventTestPayload::DESCRIPTOR),
-                ),
-                d::optional("remaining_nesting_depth", 3, d::Kind::Uint32),
-                d::optional("single_string", 4, d::Kind::String),
-                d::optional("single_int", 5, d::Kind::Int32),
-                d::repeated("repeated_ints", 6, d::Kind::Int32),
-                d::repeated(
-                    "debug_annotations",
-                    7,
-                    d::Kind::Message(|| crate::DebugAnnotation::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TestEvent.TestPayload",
+        &[
+            d::repeated("str", 1, d::Kind::String),
+            d::repeated("nested", 2, d::of!(TestEventTestPayload)),
+            d::optional("remaining_nesting_depth", 3, d::Kind::Uint32),
+            d::optional("single_string", 4, d::Kind::String),
+            d::optional("single_int", 5, d::Kind::Int32),
+            d::repeated("repeated_ints", 6, d::Kind::Int32),
+            d::repeated("debug_annotations", 7, d::of!(crate ::DebugAnnotation)),
+        ],
+    );
 }
+
 /// `perfetto.protos.TestEvent.ProtoVmMessage`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestEventProtoVmMessage {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub id: Option<u32>,
-    /// Field 2, message.
-    #[pb(message, 2)]
-    pub submessage: Option<TestEventProtoVmMessageProtoVmSubmessage>,
+    #[pb(uint32, 1)] pub id: Option<u32>,
+    #[pb(message, 2)] pub submessage: Option<TestEventProtoVmMessageProtoVmSubmessage>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TestEventProtoVmMessage`], field by field; dropping it closes the message.
-pub struct TestEventProtoVmMessageWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TestEventProtoVmMessage`]; dropping it closes the message.
+pub struct TestEventProtoVmMessageWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TestEventProtoVmMessageWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TestEvent.ProtoVmMessage";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TestEventProtoVmMessageWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, message.
-    #[inline]
-    pub fn submessage(&mut self) -> TestEventProtoVmMessageProtoVmSubmessageWriter<'_> {
+    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn submessage(&mut self) -> TestEventProtoVmMessageProtoVmSubmessageWriter<'_> {
         rt::message::<2, _>(&mut self.s)
     }
-    /// `submessage`, its body already encoded.
-    #[inline]
-    pub fn submessage_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn submessage_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TestEvent.ProtoVmMessage` where it lies, field by field.
+pub type TestEventProtoVmMessageReader<'a> = rt::TypedReader<
+    'a,
+    TestEventProtoVmMessageField<'a>,
+>;
 /// A field of a `perfetto.protos.TestEvent.ProtoVmMessage`.
 #[derive(Clone, Copy, Debug)]
 pub enum TestEventProtoVmMessageField<'a> {
-    /// Field 1, uint32.
     Id(u32),
-    /// Field 2, message.
     Submessage(TestEventProtoVmMessageProtoVmSubmessageReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TestEvent.ProtoVmMessage` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TestEventProtoVmMessageReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TestEventProtoVmMessageReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TestEventProtoVmMessageField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TestEventProtoVmMessageField::Id(f.uint32()?),
-                    18 => {
-                        TestEventProtoVmMessageField::Submessage(
-                            TestEventProtoVmMessageProtoVmSubmessageReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    _ => TestEventProtoVmMessageField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TestEventProtoVmMessageField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Id(f.uint32()?),
+            18 => {
+                Self::Submessage(
+                    TestEventProtoVmMessageProtoVmSubmessageReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TestEventProtoVmMessageReader<'a> {
-    type Item = Result<TestEventProtoVmMessageField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TestEventProtoVmMessage {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TestEvent.ProtoVmMessage",
-            fields: &[
-                d::optional("id", 1, d::Kind::Uint32),
-                d::optional(
-                    "submessage",
-                    2,
-                    d::Kind::Message(|| {
-                        TestEventProtoVmMessageProtoVmSubmessage::DESCRIPTOR
-                    }),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TestEvent.ProtoVmMessage",
+        &[
+            d::optional("id", 1, d::Kind::Uint32),
+            d::optional(
+                "submessage",
+                2,
+                d::of!(TestEventProtoVmMessageProtoVmSubmessage),
+            ),
+        ],
+    );
 }
+
 /// `perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestEventProtoVmMessageProtoVmSubmessage {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub single_int: Option<u32>,
+    #[pb(uint32, 1)] pub single_int: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TestEventProtoVmMessageProtoVmSubmessage`], field by field; dropping it closes the message.
-pub struct TestEventProtoVmMessageProtoVmSubmessageWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TestEventProtoVmMessageProtoVmSubmessage`]; dropping it closes the message.
+pub struct TestEventProtoVmMessageProtoVmSubmessageWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TestEventProtoVmMessageProtoVmSubmessageWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TestEventProtoVmMessageProtoVmSubmessageWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn single_int(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn single_int(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage` where it lies, field by field.
+pub type TestEventProtoVmMessageProtoVmSubmessageReader<'a> = rt::TypedReader<
+    'a,
+    TestEventProtoVmMessageProtoVmSubmessageField<'a>,
+>;
 /// A field of a `perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage`.
 #[derive(Clone, Copy, Debug)]
 pub enum TestEventProtoVmMessageProtoVmSubmessageField<'a> {
-    /// Field 1, uint32.
     SingleInt(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TestEventProtoVmMessageProtoVmSubmessageReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TestEventProtoVmMessageProtoVmSubmessageReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<TestEventProtoVmMessageProtoVmSubmessageField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        TestEventProtoVmMessageProtoVmSubmessageField::SingleInt(
-                            f.uint32()?,
-                        )
-                    }
-                    _ => {
-                        TestEventProtoVmMessageProtoVmSubmessageField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TestEventProtoVmMessageProtoVmSubmessageField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::SingleInt(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TestEventProtoVmMessageProtoVmSubmessageReader<'a> {
-    type Item = Result<
-        TestEventProtoVmMessageProtoVmSubmessageField<'a>,
-        rt::DecodeError,
-    >;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TestEventProtoVmMessageProtoVmSubmessage {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage",
-            fields: &[d::optional("single_int", 1, d::Kind::Uint32)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage",
+        &[d::optional("single_int", 1, d::Kind::Uint32)],
+    );
 }
+
 /// `perfetto.protos.TestEvent.ProtoVmPatch`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestEventProtoVmPatch {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub string_to_merge: Option<String>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub int_to_merge: Option<i32>,
-    /// Field 3, message.
-    #[pb(message, 3)]
-    pub single_message: Option<TestEventProtoVmMessage>,
-    /// Field 4, repeated message.
-    #[pb(message, 4, repeated)]
-    pub messages: Vec<TestEventProtoVmMessage>,
-    /// Field 5, repeated uint32.
-    #[pb(uint32, 5, repeated)]
-    pub delete_message_ids: Vec<u32>,
+    #[pb(string, 1)] pub string_to_merge: Option<String>,
+    #[pb(int32, 2)] pub int_to_merge: Option<i32>,
+    #[pb(message, 3)] pub single_message: Option<TestEventProtoVmMessage>,
+    #[pb(message, 4, repeated)] pub messages: Vec<TestEventProtoVmMessage>,
+    #[pb(uint32, 5, repeated)] pub delete_message_ids: Vec<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TestEventProtoVmPatch`], field by field; dropping it closes the message.
-pub struct TestEventProtoVmPatchWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TestEventProtoVmPatch`]; dropping it closes the message.
+pub struct TestEventProtoVmPatchWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TestEventProtoVmPatchWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TestEvent.ProtoVmPatch";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TestEventProtoVmPatchWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn string_to_merge(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int32.
-    #[inline]
-    pub fn int_to_merge(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, message.
-    #[inline]
-    pub fn single_message(&mut self) -> TestEventProtoVmMessageWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    /// `single_message`, its body already encoded.
-    #[inline]
-    pub fn single_message_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn string_to_merge(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn int_to_merge(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    #[inline] pub fn single_message(&mut self) -> TestEventProtoVmMessageWriter<'_> { rt::message::<3, _>(&mut self.s) }
+    #[inline] pub fn single_message_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Field 4, repeated message.
-    #[inline]
-    pub fn messages(&mut self) -> TestEventProtoVmMessageWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    /// `messages`, its body already encoded.
-    #[inline]
-    pub fn messages_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    /// Field 5, repeated uint32.
-    #[inline]
-    pub fn delete_message_ids(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn messages(&mut self) -> TestEventProtoVmMessageWriter<'_> { rt::message::<4, _>(&mut self.s) }
+    #[inline] pub fn messages_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
+    #[inline] pub fn delete_message_ids(&mut self, value: u32) -> &mut Self {
         rt::uint32::<5>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TestEvent.ProtoVmPatch` where it lies, field by field.
+pub type TestEventProtoVmPatchReader<'a> = rt::TypedReader<
+    'a,
+    TestEventProtoVmPatchField<'a>,
+>;
 /// A field of a `perfetto.protos.TestEvent.ProtoVmPatch`.
 #[derive(Clone, Copy, Debug)]
 pub enum TestEventProtoVmPatchField<'a> {
-    /// Field 1, string.
     StringToMerge(&'a str),
-    /// Field 2, int32.
     IntToMerge(i32),
-    /// Field 3, message.
     SingleMessage(TestEventProtoVmMessageReader<'a>),
-    /// Field 4, repeated message.
     Messages(TestEventProtoVmMessageReader<'a>),
-    /// Field 5, repeated uint32.
     DeleteMessageIds(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TestEvent.ProtoVmPatch` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TestEventProtoVmPatchReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TestEventProtoVmPatchReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TestEventProtoVmPatchField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        10 => TestEventProtoVmPatchField::StringToMerge(f.string()?),
-                        16 => TestEventProtoVmPatchField::IntToMerge(f.int32()?),
-                        26 => {
-                            TestEventProtoVmPatchField::SingleMessage(
-                                TestEventProtoVmMessageReader::new(f.bytes()?),
-                            )
-                        }
-                        34 => {
-                            TestEventProtoVmPatchField::Messages(
-                                TestEventProtoVmMessageReader::new(f.bytes()?),
-                            )
-                        }
-                        40 => TestEventProtoVmPatchField::DeleteMessageIds(f.uint32()?),
-                        42 => {
-                            f.begin_run(40)?;
-                            continue;
-                        }
-                        _ => TestEventProtoVmPatchField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for TestEventProtoVmPatchField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::StringToMerge(f.string()?),
+            16 => Self::IntToMerge(f.int32()?),
+            26 => Self::SingleMessage(TestEventProtoVmMessageReader::new(f.bytes()?)),
+            34 => Self::Messages(TestEventProtoVmMessageReader::new(f.bytes()?)),
+            40 => Self::DeleteMessageIds(f.uint32()?),
+            42 => return rt::run(f, 40),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TestEventProtoVmPatchReader<'a> {
-    type Item = Result<TestEventProtoVmPatchField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TestEventProtoVmPatch {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TestEvent.ProtoVmPatch",
-            fields: &[
-                d::optional("string_to_merge", 1, d::Kind::String),
-                d::optional("int_to_merge", 2, d::Kind::Int32),
-                d::optional(
-                    "single_message",
-                    3,
-                    d::Kind::Message(|| TestEventProtoVmMessage::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "messages",
-                    4,
-                    d::Kind::Message(|| TestEventProtoVmMessage::DESCRIPTOR),
-                ),
-                d::repeated("delete_message_ids", 5, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TestEvent.ProtoVmPatch",
+        &[
+            d::optional("string_to_merge", 1, d::Kind::String),
+            d::optional("int_to_merge", 2, d::Kind::Int32),
+            d::optional("single_message", 3, d::of!(TestEventProtoVmMessage)),
+            d::repeated("messages", 4, d::of!(TestEventProtoVmMessage)),
+            d::repeated("delete_message_ids", 5, d::Kind::Uint32),
+        ],
+    );
 }
+
 /// `perfetto.protos.TestEvent.ProtoVmIncrementalState`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestEventProtoVmIncrementalState {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub string_merged: Option<String>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub int_merged: Option<i32>,
-    /// Field 3, message.
-    #[pb(message, 3)]
-    pub single_message: Option<TestEventProtoVmMessage>,
-    /// Field 4, repeated message.
-    #[pb(message, 4, repeated)]
-    pub messages: Vec<TestEventProtoVmMessage>,
+    #[pb(string, 1)] pub string_merged: Option<String>,
+    #[pb(int32, 2)] pub int_merged: Option<i32>,
+    #[pb(message, 3)] pub single_message: Option<TestEventProtoVmMessage>,
+    #[pb(message, 4, repeated)] pub messages: Vec<TestEventProtoVmMessage>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TestEventProtoVmIncrementalState`], field by field; dropping it closes the message.
-pub struct TestEventProtoVmIncrementalStateWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TestEventProtoVmIncrementalState`]; dropping it closes the message.
+pub struct TestEventProtoVmIncrementalStateWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TestEventProtoVmIncrementalStateWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TestEvent.ProtoVmIncrementalState";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TestEventProtoVmIncrementalStateWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn string_merged(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int32.
-    #[inline]
-    pub fn int_merged(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, message.
-    #[inline]
-    pub fn single_message(&mut self) -> TestEventProtoVmMessageWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    /// `single_message`, its body already encoded.
-    #[inline]
-    pub fn single_message_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn string_merged(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn int_merged(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    #[inline] pub fn single_message(&mut self) -> TestEventProtoVmMessageWriter<'_> { rt::message::<3, _>(&mut self.s) }
+    #[inline] pub fn single_message_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Field 4, repeated message.
-    #[inline]
-    pub fn messages(&mut self) -> TestEventProtoVmMessageWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    /// `messages`, its body already encoded.
-    #[inline]
-    pub fn messages_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn messages(&mut self) -> TestEventProtoVmMessageWriter<'_> { rt::message::<4, _>(&mut self.s) }
+    #[inline] pub fn messages_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TestEvent.ProtoVmIncrementalState` where it lies, field by field.
+pub type TestEventProtoVmIncrementalStateReader<'a> = rt::TypedReader<
+    'a,
+    TestEventProtoVmIncrementalStateField<'a>,
+>;
 /// A field of a `perfetto.protos.TestEvent.ProtoVmIncrementalState`.
 #[derive(Clone, Copy, Debug)]
 pub enum TestEventProtoVmIncrementalStateField<'a> {
-    /// Field 1, string.
     StringMerged(&'a str),
-    /// Field 2, int32.
     IntMerged(i32),
-    /// Field 3, message.
     SingleMessage(TestEventProtoVmMessageReader<'a>),
-    /// Field 4, repeated message.
     Messages(TestEventProtoVmMessageReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TestEvent.ProtoVmIncrementalState` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TestEventProtoVmIncrementalStateReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TestEventProtoVmIncrementalStateReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TestEventProtoVmIncrementalStateField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TestEventProtoVmIncrementalStateField::StringMerged(f.string()?)
-                    }
-                    16 => TestEventProtoVmIncrementalStateField::IntMerged(f.int32()?),
-                    26 => {
-                        TestEventProtoVmIncrementalStateField::SingleMessage(
-                            TestEventProtoVmMessageReader::new(f.bytes()?),
-                        )
-                    }
-                    34 => {
-                        TestEventProtoVmIncrementalStateField::Messages(
-                            TestEventProtoVmMessageReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => TestEventProtoVmIncrementalStateField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TestEventProtoVmIncrementalStateField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::StringMerged(f.string()?),
+            16 => Self::IntMerged(f.int32()?),
+            26 => Self::SingleMessage(TestEventProtoVmMessageReader::new(f.bytes()?)),
+            34 => Self::Messages(TestEventProtoVmMessageReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TestEventProtoVmIncrementalStateReader<'a> {
-    type Item = Result<TestEventProtoVmIncrementalStateField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TestEventProtoVmIncrementalState {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TestEvent.ProtoVmIncrementalState",
-            fields: &[
-                d::optional("string_merged", 1, d::Kind::String),
-                d::optional("int_merged", 2, d::Kind::Int32),
-                d::optional(
-                    "single_message",
-                    3,
-                    d::Kind::Message(|| TestEventProtoVmMessage::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "messages",
-                    4,
-                    d::Kind::Message(|| TestEventProtoVmMessage::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TestEvent.ProtoVmIncrementalState",
+        &[
+            d::optional("string_merged", 1, d::Kind::String),
+            d::optional("int_merged", 2, d::Kind::Int32),
+            d::optional("single_message", 3, d::of!(TestEventProtoVmMessage)),
+            d::repeated("messages", 4, d::of!(TestEventProtoVmMessage)),
+        ],
+    );
 }

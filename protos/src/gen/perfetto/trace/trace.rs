@@ -2,103 +2,55 @@
 
 //! `perfetto/trace/trace.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.Trace`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Trace {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub packet: Vec<crate::TracePacket>,
+    #[pb(message, 1, repeated)] pub packet: Vec<crate::TracePacket>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`Trace`], field by field; dropping it closes the message.
-pub struct TraceWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`Trace`]; dropping it closes the message.
+pub struct TraceWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceWriter<'w> {
     const NAME: &'static str = "perfetto.protos.Trace";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn packet(&mut self) -> crate::TracePacketWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `packet`, its body already encoded.
-    #[inline]
-    pub fn packet_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn packet(&mut self) -> crate::TracePacketWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn packet_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.Trace` where it lies, field by field.
+pub type TraceReader<'a> = rt::TypedReader<'a, TraceField<'a>>;
 /// A field of a `perfetto.protos.Trace`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceField<'a> {
-    /// Field 1, repeated message.
     Packet(crate::TracePacketReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.Trace` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TraceField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => TraceField::Packet(crate::TracePacketReader::new(f.bytes()?)),
-                    _ => TraceField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Packet(crate::TracePacketReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceReader<'a> {
-    type Item = Result<TraceField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl Trace {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.Trace",
-            fields: &[
-                d::repeated(
-                    "packet",
-                    1,
-                    d::Kind::Message(|| crate::TracePacket::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.Trace",
+        &[d::repeated("packet", 1, d::of!(crate ::TracePacket))],
+    );
 }

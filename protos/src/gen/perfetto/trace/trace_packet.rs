@@ -2,6 +2,8 @@
 
 //! `perfetto/trace/trace_packet.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TracePacket`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracePacket {
@@ -42,1330 +44,623 @@ pub struct TracePacket {
     )]
     pub data: Option<TracePacketData>,
     /// At most one of these.
-    #[pb(oneof, 3)]
-    pub optional_trusted_uid: Option<TracePacketOptionalTrustedUid>,
-    /// Field 8, uint64.
-    #[pb(uint64, 8)]
-    pub timestamp: Option<u64>,
+    #[pb(oneof, 3)] pub optional_trusted_uid: Option<TracePacketOptionalTrustedUid>,
+    #[pb(uint64, 8)] pub timestamp: Option<u64>,
     /// At most one of these.
-    #[pb(oneof, 10)]
-    pub optional_trusted_packet_sequence_id: Option<
+    #[pb(oneof, 10)] pub optional_trusted_packet_sequence_id: Option<
         TracePacketOptionalTrustedPacketSequenceId,
     >,
-    /// Field 12, message.
-    #[pb(message, 12)]
-    pub interned_data: Option<crate::InternedData>,
-    /// Field 13, uint32.
-    #[pb(uint32, 13)]
-    pub sequence_flags: Option<u32>,
-    /// Field 41, bool.
-    #[pb(bool, 41)]
-    pub incremental_state_cleared: Option<bool>,
-    /// Field 42, uint32.
-    #[pb(uint32, 42)]
-    pub previous_packet_dropped: Option<u32>,
-    /// Field 58, uint32.
-    #[pb(uint32, 58)]
-    pub timestamp_clock_id: Option<u32>,
-    /// Field 59, message.
-    #[pb(message, 59)]
-    pub trace_packet_defaults: Option<crate::TracePacketDefaults>,
-    /// Field 79, int32.
-    #[pb(int32, 79)]
-    pub trusted_pid: Option<i32>,
-    /// Field 87, bool.
-    #[pb(bool, 87)]
-    pub first_packet_on_sequence: Option<bool>,
-    /// Field 98, uint32.
-    #[pb(uint32, 98)]
-    pub machine_id: Option<u32>,
+    #[pb(message, 12)] pub interned_data: Option<crate::InternedData>,
+    #[pb(uint32, 13)] pub sequence_flags: Option<u32>,
+    #[pb(bool, 41)] pub incremental_state_cleared: Option<bool>,
+    #[pb(uint32, 42)] pub previous_packet_dropped: Option<u32>,
+    #[pb(uint32, 58)] pub timestamp_clock_id: Option<u32>,
+    #[pb(message, 59)] pub trace_packet_defaults: Option<crate::TracePacketDefaults>,
+    #[pb(int32, 79)] pub trusted_pid: Option<i32>,
+    #[pb(bool, 87)] pub first_packet_on_sequence: Option<bool>,
+    #[pb(uint32, 98)] pub machine_id: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.TracePacket.data`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TracePacketData {
-    /// Field 2, message.
-    #[pb(message, 2)]
-    ProcessTree(crate::ProcessTree),
-    /// Field 6, message.
-    #[pb(message, 6)]
-    ClockSnapshot(crate::ClockSnapshot),
-    /// Field 7, message.
-    #[pb(message, 7)]
-    SysStats(crate::SysStats),
-    /// Field 9, message.
-    #[pb(message, 9)]
-    ProcessStats(crate::ProcessStats),
-    /// Field 11, message.
-    #[pb(message, 11)]
-    TrackEvent(crate::TrackEvent),
-    /// Field 33, message.
-    #[pb(message, 33)]
-    TraceConfig(crate::TraceConfig),
-    /// Field 35, message.
-    #[pb(message, 35)]
-    TraceStats(crate::TraceStats),
-    /// Field 36, bytes.
-    #[pb(bytes, 36)]
-    SynchronizationMarker(Vec<u8>),
-    /// Field 43, message.
-    #[pb(message, 43)]
-    ProcessDescriptor(crate::ProcessDescriptor),
-    /// Field 44, message.
-    #[pb(message, 44)]
-    ThreadDescriptor(crate::ThreadDescriptor),
-    /// Field 45, message.
-    #[pb(message, 45)]
-    SystemInfo(crate::SystemInfo),
-    /// Field 46, message.
-    #[pb(message, 46)]
-    Trigger(crate::Trigger),
-    /// Field 49, message.
-    #[pb(message, 49)]
-    PerfettoMetatrace(crate::PerfettoMetatrace),
-    /// Field 50, bytes.
-    #[pb(bytes, 50)]
-    CompressedPackets(Vec<u8>),
-    /// Field 60, message.
-    #[pb(message, 60)]
-    TrackDescriptor(crate::TrackDescriptor),
-    /// Field 67, message.
-    #[pb(message, 67)]
-    CpuInfo(crate::CpuInfo),
-    /// Field 69, message.
-    #[pb(message, 69)]
-    ServiceEvent(crate::TracingServiceEvent),
-    /// Field 72, message.
-    #[pb(message, 72)]
-    ExtensionDescriptor(crate::ExtensionDescriptor),
-    /// Field 78, message.
-    #[pb(message, 78)]
-    UiState(crate::UiState),
-    /// Field 89, message.
-    #[pb(message, 89)]
-    TraceUuid(crate::TraceUuid),
-    /// Field 90, message.
-    #[pb(message, 90)]
-    TrackEventRangeOfInterest(crate::TrackEventRangeOfInterest),
-    /// Field 107, message.
-    #[pb(message, 107)]
-    RemoteClockSync(crate::RemoteClockSync),
-    /// Field 109, message.
-    #[pb(message, 109)]
-    ChromeTrigger(crate::ChromeTrigger),
-    /// Field 113, message.
-    #[pb(message, 113)]
-    CloneSnapshotTrigger(crate::Trigger),
-    /// Field 124, message.
-    #[pb(message, 124)]
-    TraceProvenance(crate::TraceProvenance),
-    /// Field 125, message.
-    #[pb(message, 125)]
-    Protovms(TracePacketProtoVms),
-    /// Field 126, message.
-    #[pb(message, 126)]
-    TraceAttributes(crate::TraceAttributes),
-    /// Field 130, message.
-    #[pb(message, 130)]
-    InterruptInfo(crate::InterruptInfo),
-    /// Field 133, bytes.
-    #[pb(bytes, 133)]
-    ZstdCompressedPackets(Vec<u8>),
-    /// Field 134, message.
-    #[pb(message, 134)]
-    ConcurrentSessionEvent(crate::ConcurrentSessionEvent),
-    /// Field 900, message.
-    #[pb(message, 900)]
-    ForTesting(crate::TestEvent),
+    #[pb(message, 2)] ProcessTree(crate::ProcessTree),
+    #[pb(message, 6)] ClockSnapshot(crate::ClockSnapshot),
+    #[pb(message, 7)] SysStats(crate::SysStats),
+    #[pb(message, 9)] ProcessStats(crate::ProcessStats),
+    #[pb(message, 11)] TrackEvent(crate::TrackEvent),
+    #[pb(message, 33)] TraceConfig(crate::TraceConfig),
+    #[pb(message, 35)] TraceStats(crate::TraceStats),
+    #[pb(bytes, 36)] SynchronizationMarker(Vec<u8>),
+    #[pb(message, 43)] ProcessDescriptor(crate::ProcessDescriptor),
+    #[pb(message, 44)] ThreadDescriptor(crate::ThreadDescriptor),
+    #[pb(message, 45)] SystemInfo(crate::SystemInfo),
+    #[pb(message, 46)] Trigger(crate::Trigger),
+    #[pb(message, 49)] PerfettoMetatrace(crate::PerfettoMetatrace),
+    #[pb(bytes, 50)] CompressedPackets(Vec<u8>),
+    #[pb(message, 60)] TrackDescriptor(crate::TrackDescriptor),
+    #[pb(message, 67)] CpuInfo(crate::CpuInfo),
+    #[pb(message, 69)] ServiceEvent(crate::TracingServiceEvent),
+    #[pb(message, 72)] ExtensionDescriptor(crate::ExtensionDescriptor),
+    #[pb(message, 78)] UiState(crate::UiState),
+    #[pb(message, 89)] TraceUuid(crate::TraceUuid),
+    #[pb(message, 90)] TrackEventRangeOfInterest(crate::TrackEventRangeOfInterest),
+    #[pb(message, 107)] RemoteClockSync(crate::RemoteClockSync),
+    #[pb(message, 109)] ChromeTrigger(crate::ChromeTrigger),
+    #[pb(message, 113)] CloneSnapshotTrigger(crate::Trigger),
+    #[pb(message, 124)] TraceProvenance(crate::TraceProvenance),
+    #[pb(message, 125)] Protovms(TracePacketProtoVms),
+    #[pb(message, 126)] TraceAttributes(crate::TraceAttributes),
+    #[pb(message, 130)] InterruptInfo(crate::InterruptInfo),
+    #[pb(bytes, 133)] ZstdCompressedPackets(Vec<u8>),
+    #[pb(message, 134)] ConcurrentSessionEvent(crate::ConcurrentSessionEvent),
+    #[pb(message, 900)] ForTesting(crate::TestEvent),
 }
+
 /// `perfetto.protos.TracePacket.optional_trusted_uid`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TracePacketOptionalTrustedUid {
-    /// Field 3, int32.
-    #[pb(int32, 3)]
-    TrustedUid(i32),
+    #[pb(int32, 3)] TrustedUid(i32),
 }
+
 /// `perfetto.protos.TracePacket.optional_trusted_packet_sequence_id`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TracePacketOptionalTrustedPacketSequenceId {
-    /// Field 10, uint32.
-    #[pb(uint32, 10)]
-    TrustedPacketSequenceId(u32),
+    #[pb(uint32, 10)] TrustedPacketSequenceId(u32),
 }
-/// Writes a [`TracePacket`], field by field; dropping it closes the message.
-pub struct TracePacketWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TracePacket`]; dropping it closes the message.
+pub struct TracePacketWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TracePacketWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TracePacket";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TracePacketWriter<'_> {
-    /// Field 2, message.
-    #[inline]
-    pub fn process_tree(&mut self) -> crate::ProcessTreeWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `process_tree`, its body already encoded.
-    #[inline]
-    pub fn process_tree_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn process_tree(&mut self) -> crate::ProcessTreeWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn process_tree_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Field 6, message.
-    #[inline]
-    pub fn clock_snapshot(&mut self) -> crate::ClockSnapshotWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    /// `clock_snapshot`, its body already encoded.
-    #[inline]
-    pub fn clock_snapshot_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn clock_snapshot(&mut self) -> crate::ClockSnapshotWriter<'_> { rt::message::<6, _>(&mut self.s) }
+    #[inline] pub fn clock_snapshot_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Field 7, message.
-    #[inline]
-    pub fn sys_stats(&mut self) -> crate::SysStatsWriter<'_> {
-        rt::message::<7, _>(&mut self.s)
-    }
-    /// `sys_stats`, its body already encoded.
-    #[inline]
-    pub fn sys_stats_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn sys_stats(&mut self) -> crate::SysStatsWriter<'_> { rt::message::<7, _>(&mut self.s) }
+    #[inline] pub fn sys_stats_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
-    /// Field 9, message.
-    #[inline]
-    pub fn process_stats(&mut self) -> crate::ProcessStatsWriter<'_> {
-        rt::message::<9, _>(&mut self.s)
-    }
-    /// `process_stats`, its body already encoded.
-    #[inline]
-    pub fn process_stats_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn process_stats(&mut self) -> crate::ProcessStatsWriter<'_> { rt::message::<9, _>(&mut self.s) }
+    #[inline] pub fn process_stats_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<9>(&mut self.s, body);
         self
     }
-    /// Field 11, message.
-    #[inline]
-    pub fn track_event(&mut self) -> crate::TrackEventWriter<'_> {
-        rt::message::<11, _>(&mut self.s)
-    }
-    /// `track_event`, its body already encoded.
-    #[inline]
-    pub fn track_event_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn track_event(&mut self) -> crate::TrackEventWriter<'_> { rt::message::<11, _>(&mut self.s) }
+    #[inline] pub fn track_event_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<11>(&mut self.s, body);
         self
     }
-    /// Field 33, message.
-    #[inline]
-    pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> {
-        rt::message::<33, _>(&mut self.s)
-    }
-    /// `trace_config`, its body already encoded.
-    #[inline]
-    pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> { rt::message::<33, _>(&mut self.s) }
+    #[inline] pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<33>(&mut self.s, body);
         self
     }
-    /// Field 35, message.
-    #[inline]
-    pub fn trace_stats(&mut self) -> crate::TraceStatsWriter<'_> {
-        rt::message::<35, _>(&mut self.s)
-    }
-    /// `trace_stats`, its body already encoded.
-    #[inline]
-    pub fn trace_stats_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn trace_stats(&mut self) -> crate::TraceStatsWriter<'_> { rt::message::<35, _>(&mut self.s) }
+    #[inline] pub fn trace_stats_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<35>(&mut self.s, body);
         self
     }
-    /// Field 36, bytes.
-    #[inline]
-    pub fn synchronization_marker(&mut self, value: &[u8]) -> &mut Self {
+    #[inline] pub fn synchronization_marker(&mut self, value: &[u8]) -> &mut Self {
         rt::bytes::<36>(&mut self.s, value);
         self
     }
-    /// `synchronization_marker`, gathered from several slices.
-    #[inline]
-    pub fn synchronization_marker_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn synchronization_marker_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<36>(&mut self.s, parts);
         self
     }
-    /// Field 43, message.
-    #[inline]
-    pub fn process_descriptor(&mut self) -> crate::ProcessDescriptorWriter<'_> {
+    #[inline] pub fn process_descriptor(&mut self) -> crate::ProcessDescriptorWriter<'_> {
         rt::message::<43, _>(&mut self.s)
     }
-    /// `process_descriptor`, its body already encoded.
-    #[inline]
-    pub fn process_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn process_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<43>(&mut self.s, body);
         self
     }
-    /// Field 44, message.
-    #[inline]
-    pub fn thread_descriptor(&mut self) -> crate::ThreadDescriptorWriter<'_> {
+    #[inline] pub fn thread_descriptor(&mut self) -> crate::ThreadDescriptorWriter<'_> {
         rt::message::<44, _>(&mut self.s)
     }
-    /// `thread_descriptor`, its body already encoded.
-    #[inline]
-    pub fn thread_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn thread_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<44>(&mut self.s, body);
         self
     }
-    /// Field 45, message.
-    #[inline]
-    pub fn system_info(&mut self) -> crate::SystemInfoWriter<'_> {
-        rt::message::<45, _>(&mut self.s)
-    }
-    /// `system_info`, its body already encoded.
-    #[inline]
-    pub fn system_info_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn system_info(&mut self) -> crate::SystemInfoWriter<'_> { rt::message::<45, _>(&mut self.s) }
+    #[inline] pub fn system_info_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<45>(&mut self.s, body);
         self
     }
-    /// Field 46, message.
-    #[inline]
-    pub fn trigger(&mut self) -> crate::TriggerWriter<'_> {
-        rt::message::<46, _>(&mut self.s)
-    }
-    /// `trigger`, its body already encoded.
-    #[inline]
-    pub fn trigger_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<46>(&mut self.s, body);
-        self
-    }
-    /// Field 49, message.
-    #[inline]
-    pub fn perfetto_metatrace(&mut self) -> crate::PerfettoMetatraceWriter<'_> {
+    #[inline] pub fn trigger(&mut self) -> crate::TriggerWriter<'_> { rt::message::<46, _>(&mut self.s) }
+    #[inline] pub fn trigger_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<46>(&mut self.s, body); self }
+    #[inline] pub fn perfetto_metatrace(&mut self) -> crate::PerfettoMetatraceWriter<'_> {
         rt::message::<49, _>(&mut self.s)
     }
-    /// `perfetto_metatrace`, its body already encoded.
-    #[inline]
-    pub fn perfetto_metatrace_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn perfetto_metatrace_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<49>(&mut self.s, body);
         self
     }
-    /// Field 50, bytes.
-    #[inline]
-    pub fn compressed_packets(&mut self, value: &[u8]) -> &mut Self {
+    #[inline] pub fn compressed_packets(&mut self, value: &[u8]) -> &mut Self {
         rt::bytes::<50>(&mut self.s, value);
         self
     }
-    /// `compressed_packets`, gathered from several slices.
-    #[inline]
-    pub fn compressed_packets_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn compressed_packets_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<50>(&mut self.s, parts);
         self
     }
-    /// Field 60, message.
-    #[inline]
-    pub fn track_descriptor(&mut self) -> crate::TrackDescriptorWriter<'_> {
+    #[inline] pub fn track_descriptor(&mut self) -> crate::TrackDescriptorWriter<'_> {
         rt::message::<60, _>(&mut self.s)
     }
-    /// `track_descriptor`, its body already encoded.
-    #[inline]
-    pub fn track_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn track_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<60>(&mut self.s, body);
         self
     }
-    /// Field 67, message.
-    #[inline]
-    pub fn cpu_info(&mut self) -> crate::CpuInfoWriter<'_> {
-        rt::message::<67, _>(&mut self.s)
-    }
-    /// `cpu_info`, its body already encoded.
-    #[inline]
-    pub fn cpu_info_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn cpu_info(&mut self) -> crate::CpuInfoWriter<'_> { rt::message::<67, _>(&mut self.s) }
+    #[inline] pub fn cpu_info_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<67>(&mut self.s, body);
         self
     }
-    /// Field 69, message.
-    #[inline]
-    pub fn service_event(&mut self) -> crate::TracingServiceEventWriter<'_> {
+    #[inline] pub fn service_event(&mut self) -> crate::TracingServiceEventWriter<'_> {
         rt::message::<69, _>(&mut self.s)
     }
-    /// `service_event`, its body already encoded.
-    #[inline]
-    pub fn service_event_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn service_event_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<69>(&mut self.s, body);
         self
     }
-    /// Field 72, message.
-    #[inline]
-    pub fn extension_descriptor(&mut self) -> crate::ExtensionDescriptorWriter<'_> {
+    #[inline] pub fn extension_descriptor(&mut self) -> crate::ExtensionDescriptorWriter<'_> {
         rt::message::<72, _>(&mut self.s)
     }
-    /// `extension_descriptor`, its body already encoded.
-    #[inline]
-    pub fn extension_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn extension_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<72>(&mut self.s, body);
         self
     }
-    /// Field 78, message.
-    #[inline]
-    pub fn ui_state(&mut self) -> crate::UiStateWriter<'_> {
-        rt::message::<78, _>(&mut self.s)
-    }
-    /// `ui_state`, its body already encoded.
-    #[inline]
-    pub fn ui_state_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn ui_state(&mut self) -> crate::UiStateWriter<'_> { rt::message::<78, _>(&mut self.s) }
+    #[inline] pub fn ui_state_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<78>(&mut self.s, body);
         self
     }
-    /// Field 89, message.
-    #[inline]
-    pub fn trace_uuid(&mut self) -> crate::TraceUuidWriter<'_> {
-        rt::message::<89, _>(&mut self.s)
-    }
-    /// `trace_uuid`, its body already encoded.
-    #[inline]
-    pub fn trace_uuid_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn trace_uuid(&mut self) -> crate::TraceUuidWriter<'_> { rt::message::<89, _>(&mut self.s) }
+    #[inline] pub fn trace_uuid_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<89>(&mut self.s, body);
         self
     }
-    /// Field 90, message.
-    #[inline]
-    pub fn track_event_range_of_interest(
+    #[inline] pub fn track_event_range_of_interest(
         &mut self,
     ) -> crate::TrackEventRangeOfInterestWriter<'_> {
         rt::message::<90, _>(&mut self.s)
     }
-    /// `track_event_range_of_interest`, its body already encoded.
-    #[inline]
-    pub fn track_event_range_of_interest_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn track_event_range_of_interest_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<90>(&mut self.s, body);
         self
     }
-    /// Field 107, message.
-    #[inline]
-    pub fn remote_clock_sync(&mut self) -> crate::RemoteClockSyncWriter<'_> {
+    #[inline] pub fn remote_clock_sync(&mut self) -> crate::RemoteClockSyncWriter<'_> {
         rt::message::<107, _>(&mut self.s)
     }
-    /// `remote_clock_sync`, its body already encoded.
-    #[inline]
-    pub fn remote_clock_sync_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn remote_clock_sync_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<107>(&mut self.s, body);
         self
     }
-    /// Field 109, message.
-    #[inline]
-    pub fn chrome_trigger(&mut self) -> crate::ChromeTriggerWriter<'_> {
-        rt::message::<109, _>(&mut self.s)
-    }
-    /// `chrome_trigger`, its body already encoded.
-    #[inline]
-    pub fn chrome_trigger_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chrome_trigger(&mut self) -> crate::ChromeTriggerWriter<'_> { rt::message::<109, _>(&mut self.s) }
+    #[inline] pub fn chrome_trigger_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<109>(&mut self.s, body);
         self
     }
-    /// Field 113, message.
-    #[inline]
-    pub fn clone_snapshot_trigger(&mut self) -> crate::TriggerWriter<'_> {
+    #[inline] pub fn clone_snapshot_trigger(&mut self) -> crate::TriggerWriter<'_> {
         rt::message::<113, _>(&mut self.s)
     }
-    /// `clone_snapshot_trigger`, its body already encoded.
-    #[inline]
-    pub fn clone_snapshot_trigger_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn clone_snapshot_trigger_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<113>(&mut self.s, body);
         self
     }
-    /// Field 124, message.
-    #[inline]
-    pub fn trace_provenance(&mut self) -> crate::TraceProvenanceWriter<'_> {
+    #[inline] pub fn trace_provenance(&mut self) -> crate::TraceProvenanceWriter<'_> {
         rt::message::<124, _>(&mut self.s)
     }
-    /// `trace_provenance`, its body already encoded.
-    #[inline]
-    pub fn trace_provenance_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn trace_provenance_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<124>(&mut self.s, body);
         self
     }
-    /// Field 125, message.
-    #[inline]
-    pub fn protovms(&mut self) -> TracePacketProtoVmsWriter<'_> {
-        rt::message::<125, _>(&mut self.s)
-    }
-    /// `protovms`, its body already encoded.
-    #[inline]
-    pub fn protovms_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn protovms(&mut self) -> TracePacketProtoVmsWriter<'_> { rt::message::<125, _>(&mut self.s) }
+    #[inline] pub fn protovms_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<125>(&mut self.s, body);
         self
     }
-    /// Field 126, message.
-    #[inline]
-    pub fn trace_attributes(&mut self) -> crate::TraceAttributesWriter<'_> {
+    #[inline] pub fn trace_attributes(&mut self) -> crate::TraceAttributesWriter<'_> {
         rt::message::<126, _>(&mut self.s)
     }
-    /// `trace_attributes`, its body already encoded.
-    #[inline]
-    pub fn trace_attributes_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn trace_attributes_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<126>(&mut self.s, body);
         self
     }
-    /// Field 130, message.
-    #[inline]
-    pub fn interrupt_info(&mut self) -> crate::InterruptInfoWriter<'_> {
-        rt::message::<130, _>(&mut self.s)
-    }
-    /// `interrupt_info`, its body already encoded.
-    #[inline]
-    pub fn interrupt_info_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn interrupt_info(&mut self) -> crate::InterruptInfoWriter<'_> { rt::message::<130, _>(&mut self.s) }
+    #[inline] pub fn interrupt_info_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<130>(&mut self.s, body);
         self
     }
-    /// Field 133, bytes.
-    #[inline]
-    pub fn zstd_compressed_packets(&mut self, value: &[u8]) -> &mut Self {
+    #[inline] pub fn zstd_compressed_packets(&mut self, value: &[u8]) -> &mut Self {
         rt::bytes::<133>(&mut self.s, value);
         self
     }
-    /// `zstd_compressed_packets`, gathered from several slices.
-    #[inline]
-    pub fn zstd_compressed_packets_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn zstd_compressed_packets_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<133>(&mut self.s, parts);
         self
     }
-    /// Field 134, message.
-    #[inline]
-    pub fn concurrent_session_event(
+    #[inline] pub fn concurrent_session_event(
         &mut self,
     ) -> crate::ConcurrentSessionEventWriter<'_> {
         rt::message::<134, _>(&mut self.s)
     }
-    /// `concurrent_session_event`, its body already encoded.
-    #[inline]
-    pub fn concurrent_session_event_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn concurrent_session_event_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<134>(&mut self.s, body);
         self
     }
-    /// Field 900, message.
-    #[inline]
-    pub fn for_testing(&mut self) -> crate::TestEventWriter<'_> {
-        rt::message::<900, _>(&mut self.s)
-    }
-    /// `for_testing`, its body already encoded.
-    #[inline]
-    pub fn for_testing_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn for_testing(&mut self) -> crate::TestEventWriter<'_> { rt::message::<900, _>(&mut self.s) }
+    #[inline] pub fn for_testing_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<900>(&mut self.s, body);
         self
     }
-    /// Field 3, int32.
-    #[inline]
-    pub fn trusted_uid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 8, uint64.
-    #[inline]
-    pub fn timestamp(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 10, uint32.
-    #[inline]
-    pub fn trusted_packet_sequence_id(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn trusted_uid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    #[inline] pub fn trusted_packet_sequence_id(&mut self, value: u32) -> &mut Self {
         rt::uint32::<10>(&mut self.s, value);
         self
     }
-    /// Field 12, message.
-    #[inline]
-    pub fn interned_data(&mut self) -> crate::InternedDataWriter<'_> {
-        rt::message::<12, _>(&mut self.s)
-    }
-    /// `interned_data`, its body already encoded.
-    #[inline]
-    pub fn interned_data_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn interned_data(&mut self) -> crate::InternedDataWriter<'_> { rt::message::<12, _>(&mut self.s) }
+    #[inline] pub fn interned_data_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<12>(&mut self.s, body);
         self
     }
-    /// Field 13, uint32.
-    #[inline]
-    pub fn sequence_flags(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<13>(&mut self.s, value);
-        self
-    }
-    /// Field 41, bool.
-    #[inline]
-    pub fn incremental_state_cleared(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn sequence_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
+    #[inline] pub fn incremental_state_cleared(&mut self, value: bool) -> &mut Self {
         rt::bool::<41>(&mut self.s, value);
         self
     }
-    /// Field 42, uint32.
-    #[inline]
-    pub fn previous_packet_dropped(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn previous_packet_dropped(&mut self, value: u32) -> &mut Self {
         rt::uint32::<42>(&mut self.s, value);
         self
     }
-    /// Field 58, uint32.
-    #[inline]
-    pub fn timestamp_clock_id(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn timestamp_clock_id(&mut self, value: u32) -> &mut Self {
         rt::uint32::<58>(&mut self.s, value);
         self
     }
-    /// Field 59, message.
-    #[inline]
-    pub fn trace_packet_defaults(&mut self) -> crate::TracePacketDefaultsWriter<'_> {
+    #[inline] pub fn trace_packet_defaults(&mut self) -> crate::TracePacketDefaultsWriter<'_> {
         rt::message::<59, _>(&mut self.s)
     }
-    /// `trace_packet_defaults`, its body already encoded.
-    #[inline]
-    pub fn trace_packet_defaults_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn trace_packet_defaults_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<59>(&mut self.s, body);
         self
     }
-    /// Field 79, int32.
-    #[inline]
-    pub fn trusted_pid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<79>(&mut self.s, value);
-        self
-    }
-    /// Field 87, bool.
-    #[inline]
-    pub fn first_packet_on_sequence(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn trusted_pid(&mut self, value: i32) -> &mut Self { rt::int32::<79>(&mut self.s, value); self }
+    #[inline] pub fn first_packet_on_sequence(&mut self, value: bool) -> &mut Self {
         rt::bool::<87>(&mut self.s, value);
         self
     }
-    /// Field 98, uint32.
-    #[inline]
-    pub fn machine_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<98>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn machine_id(&mut self, value: u32) -> &mut Self { rt::uint32::<98>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TracePacket` where it lies, field by field.
+pub type TracePacketReader<'a> = rt::TypedReader<'a, TracePacketField<'a>>;
 /// A field of a `perfetto.protos.TracePacket`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracePacketField<'a> {
-    /// Field 2, message.
     ProcessTree(crate::ProcessTreeReader<'a>),
-    /// Field 6, message.
     ClockSnapshot(crate::ClockSnapshotReader<'a>),
-    /// Field 7, message.
     SysStats(crate::SysStatsReader<'a>),
-    /// Field 9, message.
     ProcessStats(crate::ProcessStatsReader<'a>),
-    /// Field 11, message.
     TrackEvent(crate::TrackEventReader<'a>),
-    /// Field 33, message.
     TraceConfig(crate::TraceConfigReader<'a>),
-    /// Field 35, message.
     TraceStats(crate::TraceStatsReader<'a>),
-    /// Field 36, bytes.
     SynchronizationMarker(&'a [u8]),
-    /// Field 43, message.
     ProcessDescriptor(crate::ProcessDescriptorReader<'a>),
-    /// Field 44, message.
     ThreadDescriptor(crate::ThreadDescriptorReader<'a>),
-    /// Field 45, message.
     SystemInfo(crate::SystemInfoReader<'a>),
-    /// Field 46, message.
     Trigger(crate::TriggerReader<'a>),
-    /// Field 49, message.
     PerfettoMetatrace(crate::PerfettoMetatraceReader<'a>),
-    /// Field 50, bytes.
     CompressedPackets(&'a [u8]),
-    /// Field 60, message.
     TrackDescriptor(crate::TrackDescriptorReader<'a>),
-    /// Field 67, message.
     CpuInfo(crate::CpuInfoReader<'a>),
-    /// Field 69, message.
     ServiceEvent(crate::TracingServiceEventReader<'a>),
-    /// Field 72, message.
     ExtensionDescriptor(crate::ExtensionDescriptorReader<'a>),
-    /// Field 78, message.
     UiState(crate::UiStateReader<'a>),
-    /// Field 89, message.
     TraceUuid(crate::TraceUuidReader<'a>),
-    /// Field 90, message.
     TrackEventRangeOfInterest(crate::TrackEventRangeOfInterestReader<'a>),
-    /// Field 107, message.
     RemoteClockSync(crate::RemoteClockSyncReader<'a>),
-    /// Field 109, message.
     ChromeTrigger(crate::ChromeTriggerReader<'a>),
-    /// Field 113, message.
     CloneSnapshotTrigger(crate::TriggerReader<'a>),
-    /// Field 124, message.
     TraceProvenance(crate::TraceProvenanceReader<'a>),
-    /// Field 125, message.
     Protovms(TracePacketProtoVmsReader<'a>),
-    /// Field 126, message.
     TraceAttributes(crate::TraceAttributesReader<'a>),
-    /// Field 130, message.
     InterruptInfo(crate::InterruptInfoReader<'a>),
-    /// Field 133, bytes.
     ZstdCompressedPackets(&'a [u8]),
-    /// Field 134, message.
     ConcurrentSessionEvent(crate::ConcurrentSessionEventReader<'a>),
-    /// Field 900, message.
     ForTesting(crate::TestEventReader<'a>),
-    /// Field 3, int32.
     TrustedUid(i32),
-    /// Field 8, uint64.
     Timestamp(u64),
-    /// Field 10, uint32.
     TrustedPacketSequenceId(u32),
-    /// Field 12, message.
     InternedData(crate::InternedDataReader<'a>),
-    /// Field 13, uint32.
     SequenceFlags(u32),
-    /// Field 41, bool.
     IncrementalStateCleared(bool),
-    /// Field 42, uint32.
     PreviousPacketDropped(u32),
-    /// Field 58, uint32.
     TimestampClockId(u32),
-    /// Field 59, message.
     TracePacketDefaults(crate::TracePacketDefaultsReader<'a>),
-    /// Field 79, int32.
     TrustedPid(i32),
-    /// Field 87, bool.
     FirstPacketOnSequence(bool),
-    /// Field 98, uint32.
     MachineId(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TracePacket` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TracePacketReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TracePacketReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TracePacketField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    18 => {
-                        TracePacketField::ProcessTree(
-                            crate::ProcessTreeReader::new(f.bytes()?),
-                        )
-                    }
-                    50 => {
-                        TracePacketField::ClockSnapshot(
-                            crate::ClockSnapshotReader::new(f.bytes()?),
-                        )
-                    }
-                    58 => {
-                        TracePacketField::SysStats(
-                            crate::SysStatsReader::new(f.bytes()?),
-                        )
-                    }
-                    74 => {
-                        TracePacketField::ProcessStats(
-                            crate::ProcessStatsReader::new(f.bytes()?),
-                        )
-                    }
-                    90 => {
-                        TracePacketField::TrackEvent(
-                            crate::TrackEventReader::new(f.bytes()?),
-                        )
-                    }
-                    266 => {
-                        TracePacketField::TraceConfig(
-                            crate::TraceConfigReader::new(f.bytes()?),
-                        )
-                    }
-                    282 => {
-                        TracePacketField::TraceStats(
-                            crate::TraceStatsReader::new(f.bytes()?),
-                        )
-                    }
-                    290 => TracePacketField::SynchronizationMarker(f.bytes()?),
-                    346 => {
-                        TracePacketField::ProcessDescriptor(
-                            crate::ProcessDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    354 => {
-                        TracePacketField::ThreadDescriptor(
-                            crate::ThreadDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    362 => {
-                        TracePacketField::SystemInfo(
-                            crate::SystemInfoReader::new(f.bytes()?),
-                        )
-                    }
-                    370 => {
-                        TracePacketField::Trigger(crate::TriggerReader::new(f.bytes()?))
-                    }
-                    394 => {
-                        TracePacketField::PerfettoMetatrace(
-                            crate::PerfettoMetatraceReader::new(f.bytes()?),
-                        )
-                    }
-                    402 => TracePacketField::CompressedPackets(f.bytes()?),
-                    482 => {
-                        TracePacketField::TrackDescriptor(
-                            crate::TrackDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    538 => {
-                        TracePacketField::CpuInfo(crate::CpuInfoReader::new(f.bytes()?))
-                    }
-                    554 => {
-                        TracePacketField::ServiceEvent(
-                            crate::TracingServiceEventReader::new(f.bytes()?),
-                        )
-                    }
-                    578 => {
-                        TracePacketField::ExtensionDescriptor(
-                            crate::ExtensionDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    626 => {
-                        TracePacketField::UiState(crate::UiStateReader::new(f.bytes()?))
-                    }
-                    714 => {
-                        TracePacketField::TraceUuid(
-                            crate::TraceUuidReader::new(f.bytes()?),
-                        )
-                    }
-                    722 => {
-                        TracePacketField::TrackEventRangeOfInterest(
-                            crate::TrackEventRangeOfInterestReader::new(f.bytes()?),
-                        )
-                    }
-                    858 => {
-                        TracePacketField::RemoteClockSync(
-                            crate::RemoteClockSyncReader::new(f.bytes()?),
-                        )
-                    }
-                    874 => {
-                        TracePacketField::ChromeTrigger(
-                            crate::ChromeTriggerReader::new(f.bytes()?),
-                        )
-                    }
-                    906 => {
-                        TracePacketField::CloneSnapshotTrigger(
-                            crate::TriggerReader::new(f.bytes()?),
-                        )
-                    }
-                    994 => {
-                        TracePacketField::TraceProvenance(
-                            crate::TraceProvenanceReader::new(f.bytes()?),
-                        )
-                    }
-                    1002 => {
-                        TracePacketField::Protovms(
-                            TracePacketProtoVmsReader::new(f.bytes()?),
-                        )
-                    }
-                    1010 => {
-                        TracePacketField::TraceAttributes(
-                            crate::TraceAttributesReader::new(f.bytes()?),
-                        )
-                    }
-                    1042 => {
-                        TracePacketField::InterruptInfo(
-                            crate::InterruptInfoReader::new(f.bytes()?),
-                        )
-                    }
-                    1066 => TracePacketField::ZstdCompressedPackets(f.bytes()?),
-                    1074 => {
-                        TracePacketField::ConcurrentSessionEvent(
-                            crate::ConcurrentSessionEventReader::new(f.bytes()?),
-                        )
-                    }
-                    7202 => {
-                        TracePacketField::ForTesting(
-                            crate::TestEventReader::new(f.bytes()?),
-                        )
-                    }
-                    24 => TracePacketField::TrustedUid(f.int32()?),
-                    64 => TracePacketField::Timestamp(f.uint64()?),
-                    80 => TracePacketField::TrustedPacketSequenceId(f.uint32()?),
-                    98 => {
-                        TracePacketField::InternedData(
-                            crate::InternedDataReader::new(f.bytes()?),
-                        )
-                    }
-                    104 => TracePacketField::SequenceFlags(f.uint32()?),
-                    328 => TracePacketField::IncrementalStateCleared(f.bool()?),
-                    336 => TracePacketField::PreviousPacketDropped(f.uint32()?),
-                    464 => TracePacketField::TimestampClockId(f.uint32()?),
-                    474 => {
-                        TracePacketField::TracePacketDefaults(
-                            crate::TracePacketDefaultsReader::new(f.bytes()?),
-                        )
-                    }
-                    632 => TracePacketField::TrustedPid(f.int32()?),
-                    696 => TracePacketField::FirstPacketOnSequence(f.bool()?),
-                    784 => TracePacketField::MachineId(f.uint32()?),
-                    _ => TracePacketField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TracePacketField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            18 => Self::ProcessTree(crate::ProcessTreeReader::new(f.bytes()?)),
+            50 => Self::ClockSnapshot(crate::ClockSnapshotReader::new(f.bytes()?)),
+            58 => Self::SysStats(crate::SysStatsReader::new(f.bytes()?)),
+            74 => Self::ProcessStats(crate::ProcessStatsReader::new(f.bytes()?)),
+            90 => Self::TrackEvent(crate::TrackEventReader::new(f.bytes()?)),
+            266 => Self::TraceConfig(crate::TraceConfigReader::new(f.bytes()?)),
+            282 => Self::TraceStats(crate::TraceStatsReader::new(f.bytes()?)),
+            290 => Self::SynchronizationMarker(f.bytes()?),
+            346 => {
+                Self::ProcessDescriptor(crate::ProcessDescriptorReader::new(f.bytes()?))
+            }
+            354 => Self::ThreadDescriptor(crate::ThreadDescriptorReader::new(f.bytes()?)),
+            362 => Self::SystemInfo(crate::SystemInfoReader::new(f.bytes()?)),
+            370 => Self::Trigger(crate::TriggerReader::new(f.bytes()?)),
+            394 => {
+                Self::PerfettoMetatrace(crate::PerfettoMetatraceReader::new(f.bytes()?))
+            }
+            402 => Self::CompressedPackets(f.bytes()?),
+            482 => Self::TrackDescriptor(crate::TrackDescriptorReader::new(f.bytes()?)),
+            538 => Self::CpuInfo(crate::CpuInfoReader::new(f.bytes()?)),
+            554 => Self::ServiceEvent(crate::TracingServiceEventReader::new(f.bytes()?)),
+            578 => {
+                Self::ExtensionDescriptor(
+                    crate::ExtensionDescriptorReader::new(f.bytes()?),
+                )
+            }
+            626 => Self::UiState(crate::UiStateReader::new(f.bytes()?)),
+            714 => Self::TraceUuid(crate::TraceUuidReader::new(f.bytes()?)),
+            722 => {
+                Self::TrackEventRangeOfInterest(
+                    crate::TrackEventRangeOfInterestReader::new(f.bytes()?),
+                )
+            }
+            858 => Self::RemoteClockSync(crate::RemoteClockSyncReader::new(f.bytes()?)),
+            874 => Self::ChromeTrigger(crate::ChromeTriggerReader::new(f.bytes()?)),
+            906 => Self::CloneSnapshotTrigger(crate::TriggerReader::new(f.bytes()?)),
+            994 => Self::TraceProvenance(crate::TraceProvenanceReader::new(f.bytes()?)),
+            1002 => Self::Protovms(TracePacketProtoVmsReader::new(f.bytes()?)),
+            1010 => Self::TraceAttributes(crate::TraceAttributesReader::new(f.bytes()?)),
+            1042 => Self::InterruptInfo(crate::InterruptInfoReader::new(f.bytes()?)),
+            1066 => Self::ZstdCompressedPackets(f.bytes()?),
+            1074 => {
+                Self::ConcurrentSessionEvent(
+                    crate::ConcurrentSessionEventReader::new(f.bytes()?),
+                )
+            }
+            7202 => Self::ForTesting(crate::TestEventReader::new(f.bytes()?)),
+            24 => Self::TrustedUid(f.int32()?),
+            64 => Self::Timestamp(f.uint64()?),
+            80 => Self::TrustedPacketSequenceId(f.uint32()?),
+            98 => Self::InternedData(crate::InternedDataReader::new(f.bytes()?)),
+            104 => Self::SequenceFlags(f.uint32()?),
+            328 => Self::IncrementalStateCleared(f.bool()?),
+            336 => Self::PreviousPacketDropped(f.uint32()?),
+            464 => Self::TimestampClockId(f.uint32()?),
+            474 => {
+                Self::TracePacketDefaults(
+                    crate::TracePacketDefaultsReader::new(f.bytes()?),
+                )
+            }
+            632 => Self::TrustedPid(f.int32()?),
+            696 => Self::FirstPacketOnSequence(f.bool()?),
+            784 => Self::MachineId(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TracePacketReader<'a> {
-    type Item = Result<TracePacketField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TracePacket {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TracePacket",
-            fields: &[
-                d::optional(
-                    "process_tree",
-                    2,
-                    d::Kind::Message(|| crate::ProcessTree::DESCRIPTOR),
-                ),
-                d::optional(
-                    "clock_snapshot",
-                    6,
-                    d::Kind::Message(|| crate::ClockSnapshot::DESCRIPTOR),
-                ),
-                d::optional(
-                    "sys_stats",
-                    7,
-                    d::Kind::Message(|| crate::SysStats::DESCRIPTOR),
-                ),
-                d::optional(
-                    "process_stats",
-                    9,
-                    d::Kind::Message(|| crate::ProcessStats::DESCRIPTOR),
-                ),
-                d::optional(
-                    "track_event",
-                    11,
-                    d::Kind::Message(|| crate::TrackEvent::DESCRIPTOR),
-                ),
-                d::optional(
-                    "trace_config",
-                    33,
-                    d::Kind::Message(|| crate::TraceConfig::DESCRIPTOR),
-                ),
-                d::optional(
-                    "trace_stats",
-                    35,
-                    d::Kind::Message(|| crate::TraceStats::DESCRIPTOR),
-                ),
-                d::optional("synchronization_marker", 36, d::Kind::Bytes),
-                d::optional(
-                    "process_descriptor",
-                    43,
-                    d::Kind::Message(|| crate::ProcessDescriptor::DESCRIPTOR),
-                ),
-                d::optional(
-                    "thread_descriptor",
-                    44,
-                    d::Kind::Message(|| crate::ThreadDescriptor::DESCRIPTOR),
-                ),
-                d::optional(
-                    "system_info",
-                    45,
-                    d::Kind::Message(|| crate::SystemInfo::DESCRIPTOR),
-                ),
-                d::optional(
-                    "trigger",
-                    46,
-                    d::Kind::Message(|| crate::Trigger::DESCRIPTOR),
-                ),
-                d::optional(
-                    "perfetto_metatrace",
-                    49,
-                    d::Kind::Message(|| crate::PerfettoMetatrace::DESCRIPTOR),
-                ),
-                d::optional("compressed_packets", 50, d::Kind::Bytes),
-                d::optional(
-                    "track_descriptor",
-                    60,
-                    d::Kind::Message(|| crate::TrackDescriptor::DESCRIPTOR),
-                ),
-                d::optional(
-                    "cpu_info",
-                    67,
-                    d::Kind::Message(|| crate::CpuInfo::DESCRIPTOR),
-                ),
-                d::optional(
-                    "service_event",
-                    69,
-                    d::Kind::Message(|| crate::TracingServiceEvent::DESCRIPTOR),
-                ),
-                d::optional(
-                    "extension_descriptor",
-                    72,
-                    d::Kind::Message(|| crate::ExtensionDescriptor::DESCRIPTOR),
-                ),
-                d::optional(
-                    "ui_state",
-                    78,
-                    d::Kind::Message(|| crate::UiState::DESCRIPTOR),
-                ),
-                d::optional(
-                    "trace_uuid",
-                    89,
-                    d::Kind::Message(|| crate::TraceUuid::DESCRIPTOR),
-                ),
-                d::optional(
-                    "track_event_range_of_interest",
-                    90,
-                    d::Kind::Message(|| crate::TrackEventRangeOfInterest::DESCRIPTOR),
-                ),
-                d::optional(
-                    "remote_clock_sync",
-                    107,
-                    d::Kind::Message(|| crate::RemoteClockSync::DESCRIPTOR),
-                ),
-                d::optional(
-                    "chrome_trigger",
-                    109,
-                    d::Kind::Message(|| crate::ChromeTrigger::DESCRIPTOR),
-                ),
-                d::optional(
-                    "clone_snapshot_trigger",
-                    113,
-                    d::Kind::Message(|| crate::Trigger::DESCRIPTOR),
-                ),
-                d::optional(
-                    "trace_provenance",
-                    124,
-                    d::Kind::Message(|| crate::TraceProvenance::DESCRIPTOR),
-                ),
-                d::optional(
-                    "protovms",
-                    125,
-                    d::Kind::Message(|| TracePacketProtoVms::DESCRIPTOR),
-                ),
-                d::optional(
-                    "trace_attributes",
-                    126,
-                    d::Kind::Message(|| crate::TraceAttributes::DESCRIPTOR),
-                ),
-                d::optional(
-                    "interrupt_info",
-                    130,
-                    d::Kind::Message(|| crate::InterruptInfo::DESCRIPTOR),
-                ),
-                d::optional("zstd_compressed_packets", 133, d::Kind::Bytes),
-                d::optional(
-                    "concurrent_session_event",
-                    134,
-                    d::Kind::Message(|| crate::ConcurrentSessionEvent::DESCRIPTOR),
-                ),
-                d::optional(
-                    "for_testing",
-                    900,
-                    d::Kind::Message(|| crate::TestEvent::DESCRIPTOR),
-                ),
-                d::optional("trusted_uid", 3, d::Kind::Int32),
-                d::optional("timestamp", 8, d::Kind::Uint64),
-                d::optional("trusted_packet_sequence_id", 10, d::Kind::Uint32),
-                d::optional(
-                    "interned_data",
-                    12,
-                    d::Kind::Message(|| crate::InternedData::DESCRIPTOR),
-                ),
-                d::optional("sequence_flags", 13, d::Kind::Uint32),
-                d::optional("incremental_state_cleared", 41, d::Kind::Bool),
-                d::optional("previous_packet_dropped", 42, d::Kind::Uint32),
-                d::optional("timestamp_clock_id", 58, d::Kind::Uint32),
-                d::optional(
-                    "trace_packet_defaults",
-                    59,
-                    d::Kind::Message(|| crate::TracePacketDefaults::DESCRIPTOR),
-                ),
-                d::optional("trusted_pid", 79, d::Kind::Int32),
-                d::optional("first_packet_on_sequence", 87, d::Kind::Bool),
-                d::optional("machine_id", 98, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TracePacket",
+        &[
+            d::optional("process_tree", 2, d::of!(crate ::ProcessTree)),
+            d::optional("clock_snapshot", 6, d::of!(crate ::ClockSnapshot)),
+            d::optional("sys_stats", 7, d::of!(crate ::SysStats)),
+            d::optional("process_stats", 9, d::of!(crate ::ProcessStats)),
+            d::optional("track_event", 11, d::of!(crate ::TrackEvent)),
+            d::optional("trace_config", 33, d::of!(crate ::TraceConfig)),
+            d::optional("trace_stats", 35, d::of!(crate ::TraceStats)),
+            d::optional("synchronization_marker", 36, d::Kind::Bytes),
+            d::optional("process_descriptor", 43, d::of!(crate ::ProcessDescriptor)),
+            d::optional("thread_descriptor", 44, d::of!(crate ::ThreadDescriptor)),
+            d::optional("system_info", 45, d::of!(crate ::SystemInfo)),
+            d::optional("trigger", 46, d::of!(crate ::Trigger)),
+            d::optional("perfetto_metatrace", 49, d::of!(crate ::PerfettoMetatrace)),
+            d::optional("compressed_packets", 50, d::Kind::Bytes),
+            d::optional("track_descriptor", 60, d::of!(crate ::TrackDescriptor)),
+            d::optional("cpu_info", 67, d::of!(crate ::CpuInfo)),
+            d::optional("service_event", 69, d::of!(crate ::TracingServiceEvent)),
+            d::optional("extension_descriptor", 72, d::of!(crate ::ExtensionDescriptor)),
+            d::optional("ui_state", 78, d::of!(crate ::UiState)),
+            d::optional("trace_uuid", 89, d::of!(crate ::TraceUuid)),
+            d::optional(
+                "track_event_range_of_interest",
+                90,
+                d::of!(crate ::TrackEventRangeOfInterest),
+            ),
+            d::optional("remote_clock_sync", 107, d::of!(crate ::RemoteClockSync)),
+            d::optional("chrome_trigger", 109, d::of!(crate ::ChromeTrigger)),
+            d::optional("clone_snapshot_trigger", 113, d::of!(crate ::Trigger)),
+            d::optional("trace_provenance", 124, d::of!(crate ::TraceProvenance)),
+            d::optional("protovms", 125, d::of!(TracePacketProtoVms)),
+            d::optional("trace_attributes", 126, d::of!(crate ::TraceAttributes)),
+            d::optional("interrupt_info", 130, d::of!(crate ::InterruptInfo)),
+            d::optional("zstd_compressed_packets", 133, d::Kind::Bytes),
+            d::optional(
+                "concurrent_session_event",
+                134,
+                d::of!(crate ::ConcurrentSessionEvent),
+            ),
+            d::optional("for_testing", 900, d::of!(crate ::TestEvent)),
+            d::optional("trusted_uid", 3, d::Kind::Int32),
+            d::optional("timestamp", 8, d::Kind::Uint64),
+            d::optional("trusted_packet_sequence_id", 10, d::Kind::Uint32),
+            d::optional("interned_data", 12, d::of!(crate ::InternedData)),
+            d::optional("sequence_flags", 13, d::Kind::Uint32),
+            d::optional("incremental_state_cleared", 41, d::Kind::Bool),
+            d::optional("previous_packet_dropped", 42, d::Kind::Uint32),
+            d::optional("timestamp_clock_id", 58, d::Kind::Uint32),
+            d::optional(
+                "trace_packet_defaults",
+                59,
+                d::of!(crate ::TracePacketDefaults),
+            ),
+            d::optional("trusted_pid", 79, d::Kind::Int32),
+            d::optional("first_packet_on_sequence", 87, d::Kind::Bool),
+            d::optional("machine_id", 98, d::Kind::Uint32),
+        ],
+    );
 }
+
 /// `perfetto.protos.TracePacket.ProtoVms`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracePacketProtoVms {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub instance: Vec<TracePacketProtoVmsInstance>,
+    #[pb(message, 1, repeated)] pub instance: Vec<TracePacketProtoVmsInstance>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TracePacketProtoVms`], field by field; dropping it closes the message.
-pub struct TracePacketProtoVmsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TracePacketProtoVms`]; dropping it closes the message.
+pub struct TracePacketProtoVmsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TracePacketProtoVmsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TracePacket.ProtoVms";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TracePacketProtoVmsWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn instance(&mut self) -> TracePacketProtoVmsInstanceWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `instance`, its body already encoded.
-    #[inline]
-    pub fn instance_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn instance(&mut self) -> TracePacketProtoVmsInstanceWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn instance_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TracePacket.ProtoVms` where it lies, field by field.
+pub type TracePacketProtoVmsReader<'a> = rt::TypedReader<
+    'a,
+    TracePacketProtoVmsField<'a>,
+>;
 /// A field of a `perfetto.protos.TracePacket.ProtoVms`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracePacketProtoVmsField<'a> {
-    /// Field 1, repeated message.
     Instance(TracePacketProtoVmsInstanceReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TracePacket.ProtoVms` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TracePacketProtoVmsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TracePacketProtoVmsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TracePacketProtoVmsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TracePacketProtoVmsField::Instance(
-                            TracePacketProtoVmsInstanceReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => TracePacketProtoVmsField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TracePacketProtoVmsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Instance(TracePacketProtoVmsInstanceReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TracePacketProtoVmsReader<'a> {
-    type Item = Result<TracePacketProtoVmsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TracePacketProtoVms {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TracePacket.ProtoVms",
-            fields: &[
-                d::repeated(
-                    "instance",
-                    1,
-                    d::Kind::Message(|| TracePacketProtoVmsInstance::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TracePacket.ProtoVms",
+        &[d::repeated("instance", 1, d::of!(TracePacketProtoVmsInstance))],
+    );
 }
+
 /// `perfetto.protos.TracePacket.ProtoVms.Instance`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracePacketProtoVmsInstance {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub program: Option<crate::VmProgram>,
-    /// Field 2, message.
-    #[pb(message, 2)]
-    pub state: Option<TracePacket>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub memory_limit_kb: Option<u32>,
-    /// Field 4, repeated int32.
-    #[pb(int32, 4, repeated)]
-    pub producer_id: Vec<i32>,
+    #[pb(message, 1)] pub program: Option<crate::VmProgram>,
+    #[pb(message, 2)] pub state: Option<TracePacket>,
+    #[pb(uint32, 3)] pub memory_limit_kb: Option<u32>,
+    #[pb(int32, 4, repeated)] pub producer_id: Vec<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TracePacketProtoVmsInstance`], field by field; dropping it closes the message.
-pub struct TracePacketProtoVmsInstanceWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TracePacketProtoVmsInstance`]; dropping it closes the message.
+pub struct TracePacketProtoVmsInstanceWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TracePacketProtoVmsInstanceWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TracePacket.ProtoVms.Instance";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TracePacketProtoVmsInstanceWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn program(&mut self) -> crate::VmProgramWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `program`, its body already encoded.
-    #[inline]
-    pub fn program_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    /// Field 2, message.
-    #[inline]
-    pub fn state(&mut self) -> TracePacketWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `state`, its body already encoded.
-    #[inline]
-    pub fn state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn memory_limit_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, repeated int32.
-    #[inline]
-    pub fn producer_id(&mut self, value: i32) -> &mut Self {
-        rt::int32::<4>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn program(&mut self) -> crate::VmProgramWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn program_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    #[inline] pub fn state(&mut self) -> TracePacketWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn state_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    #[inline] pub fn memory_limit_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn producer_id(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TracePacket.ProtoVms.Instance` where it lies, field by field.
+pub type TracePacketProtoVmsInstanceReader<'a> = rt::TypedReader<
+    'a,
+    TracePacketProtoVmsInstanceField<'a>,
+>;
 /// A field of a `perfetto.protos.TracePacket.ProtoVms.Instance`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracePacketProtoVmsInstanceField<'a> {
-    /// Field 1, message.
     Program(crate::VmProgramReader<'a>),
-    /// Field 2, message.
     State(TracePacketReader<'a>),
-    /// Field 3, uint32.
     MemoryLimitKb(u32),
-    /// Field 4, repeated int32.
     ProducerId(i32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TracePacket.ProtoVms.Instance` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TracePacketProtoVmsInstanceReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TracePacketProtoVmsInstanceReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TracePacketProtoVmsInstanceField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        10 => {
-                            TracePacketProtoVmsInstanceField::Program(
-                                crate::VmProgramReader::new(f.bytes()?),
-                            )
-                        }
-                        18 => {
-                            TracePacketProtoVmsInstanceField::State(
-                                TracePacketReader::new(f.bytes()?),
-                            )
-                        }
-                        24 => {
-                            TracePacketProtoVmsInstanceField::MemoryLimitKb(f.uint32()?)
-                        }
-                        32 => TracePacketProtoVmsInstanceField::ProducerId(f.int32()?),
-                        34 => {
-                            f.begin_run(32)?;
-                            continue;
-                        }
-                        _ => TracePacketProtoVmsInstanceField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for TracePacketProtoVmsInstanceField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Program(crate::VmProgramReader::new(f.bytes()?)),
+            18 => Self::State(TracePacketReader::new(f.bytes()?)),
+            24 => Self::MemoryLimitKb(f.uint32()?),
+            32 => Self::ProducerId(f.int32()?),
+            34 => return rt::run(f, 32),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TracePacketProtoVmsInstanceReader<'a> {
-    type Item = Result<TracePacketProtoVmsInstanceField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TracePacketProtoVmsInstance {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TracePacket.ProtoVms.Instance",
-            fields: &[
-                d::optional(
-                    "program",
-                    1,
-                    d::Kind::Message(|| crate::VmProgram::DESCRIPTOR),
-                ),
-                d::optional("state", 2, d::Kind::Message(|| TracePacket::DESCRIPTOR)),
-                d::optional("memory_limit_kb", 3, d::Kind::Uint32),
-                d::repeated("producer_id", 4, d::Kind::Int32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TracePacket.ProtoVms.Instance",
+        &[
+            d::optional("program", 1, d::of!(crate ::VmProgram)),
+            d::optional("state", 2, d::of!(TracePacket)),
+            d::optional("memory_limit_kb", 3, d::Kind::Uint32),
+            d::repeated("producer_id", 4, d::Kind::Int32),
+        ],
+    );
 }

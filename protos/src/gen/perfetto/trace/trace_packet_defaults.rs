@@ -2,174 +2,111 @@
 
 //! `perfetto/trace/trace_packet_defaults.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TracePacketDefaults`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracePacketDefaults {
-    /// Field 11, message.
-    #[pb(message, 11)]
-    pub track_event_defaults: Option<crate::TrackEventDefaults>,
-    /// Field 12, message.
-    #[pb(message, 12)]
-    pub perf_sample_defaults: Option<crate::PerfSampleDefaults>,
-    /// Field 58, uint32.
-    #[pb(uint32, 58)]
-    pub timestamp_clock_id: Option<u32>,
-    /// Field 100, message.
-    #[pb(message, 100)]
-    pub stack_sample_defaults: Option<crate::StackSampleDefaults>,
+    #[pb(message, 11)] pub track_event_defaults: Option<crate::TrackEventDefaults>,
+    #[pb(message, 12)] pub perf_sample_defaults: Option<crate::PerfSampleDefaults>,
+    #[pb(uint32, 58)] pub timestamp_clock_id: Option<u32>,
+    #[pb(message, 100)] pub stack_sample_defaults: Option<crate::StackSampleDefaults>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TracePacketDefaults`], field by field; dropping it closes the message.
-pub struct TracePacketDefaultsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TracePacketDefaults`]; dropping it closes the message.
+pub struct TracePacketDefaultsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TracePacketDefaultsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TracePacketDefaults";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TracePacketDefaultsWriter<'_> {
-    /// Field 11, message.
-    #[inline]
-    pub fn track_event_defaults(&mut self) -> crate::TrackEventDefaultsWriter<'_> {
+    #[inline] pub fn track_event_defaults(&mut self) -> crate::TrackEventDefaultsWriter<'_> {
         rt::message::<11, _>(&mut self.s)
     }
-    /// `track_event_defaults`, its body already encoded.
-    #[inline]
-    pub fn track_event_defaults_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn track_event_defaults_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<11>(&mut self.s, body);
         self
     }
-    /// Field 12, message.
-    #[inline]
-    pub fn perf_sample_defaults(&mut self) -> crate::PerfSampleDefaultsWriter<'_> {
+    #[inline] pub fn perf_sample_defaults(&mut self) -> crate::PerfSampleDefaultsWriter<'_> {
         rt::message::<12, _>(&mut self.s)
     }
-    /// `perf_sample_defaults`, its body already encoded.
-    #[inline]
-    pub fn perf_sample_defaults_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn perf_sample_defaults_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<12>(&mut self.s, body);
         self
     }
-    /// Field 58, uint32.
-    #[inline]
-    pub fn timestamp_clock_id(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn timestamp_clock_id(&mut self, value: u32) -> &mut Self {
         rt::uint32::<58>(&mut self.s, value);
         self
     }
-    /// Field 100, message.
-    #[inline]
-    pub fn stack_sample_defaults(&mut self) -> crate::StackSampleDefaultsWriter<'_> {
+    #[inline] pub fn stack_sample_defaults(&mut self) -> crate::StackSampleDefaultsWriter<'_> {
         rt::message::<100, _>(&mut self.s)
     }
-    /// `stack_sample_defaults`, its body already encoded.
-    #[inline]
-    pub fn stack_sample_defaults_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn stack_sample_defaults_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<100>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TracePacketDefaults` where it lies, field by field.
+pub type TracePacketDefaultsReader<'a> = rt::TypedReader<
+    'a,
+    TracePacketDefaultsField<'a>,
+>;
 /// A field of a `perfetto.protos.TracePacketDefaults`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracePacketDefaultsField<'a> {
-    /// Field 11, message.
     TrackEventDefaults(crate::TrackEventDefaultsReader<'a>),
-    /// Field 12, message.
     PerfSampleDefaults(crate::PerfSampleDefaultsReader<'a>),
-    /// Field 58, uint32.
     TimestampClockId(u32),
-    /// Field 100, message.
     StackSampleDefaults(crate::StackSampleDefaultsReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TracePacketDefaults` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TracePacketDefaultsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TracePacketDefaultsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TracePacketDefaultsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    90 => {
-                        TracePacketDefaultsField::TrackEventDefaults(
-                            crate::TrackEventDefaultsReader::new(f.bytes()?),
-                        )
-                    }
-                    98 => {
-                        TracePacketDefaultsField::PerfSampleDefaults(
-                            crate::PerfSampleDefaultsReader::new(f.bytes()?),
-                        )
-                    }
-                    464 => TracePacketDefaultsField::TimestampClockId(f.uint32()?),
-                    802 => {
-                        TracePacketDefaultsField::StackSampleDefaults(
-                            crate::StackSampleDefaultsReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => TracePacketDefaultsField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TracePacketDefaultsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            90 => {
+                Self::TrackEventDefaults(
+                    crate::TrackEventDefaultsReader::new(f.bytes()?),
+                )
+            }
+            98 => {
+                Self::PerfSampleDefaults(
+                    crate::PerfSampleDefaultsReader::new(f.bytes()?),
+                )
+            }
+            464 => Self::TimestampClockId(f.uint32()?),
+            802 => {
+                Self::StackSampleDefaults(
+                    crate::StackSampleDefaultsReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TracePacketDefaultsReader<'a> {
-    type Item = Result<TracePacketDefaultsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TracePacketDefaults {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TracePacketDefaults",
-            fields: &[
-                d::optional(
-                    "track_event_defaults",
-                    11,
-                    d::Kind::Message(|| crate::TrackEventDefaults::DESCRIPTOR),
-                ),
-                d::optional(
-                    "perf_sample_defaults",
-                    12,
-                    d::Kind::Message(|| crate::PerfSampleDefaults::DESCRIPTOR),
-                ),
-                d::optional("timestamp_clock_id", 58, d::Kind::Uint32),
-                d::optional(
-                    "stack_sample_defaults",
-                    100,
-                    d::Kind::Message(|| crate::StackSampleDefaults::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TracePacketDefaults",
+        &[
+            d::optional("track_event_defaults", 11, d::of!(crate ::TrackEventDefaults)),
+            d::optional("perf_sample_defaults", 12, d::of!(crate ::PerfSampleDefaults)),
+            d::optional("timestamp_clock_id", 58, d::Kind::Uint32),
+            d::optional(
+                "stack_sample_defaults",
+                100,
+                d::of!(crate ::StackSampleDefaults),
+            ),
+        ],
+    );
 }

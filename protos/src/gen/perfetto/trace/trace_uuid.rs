@@ -2,107 +2,58 @@
 
 //! `perfetto/trace/trace_uuid.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TraceUuid`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceUuid {
-    /// Field 1, int64.
-    #[pb(int64, 1)]
-    pub msb: Option<i64>,
-    /// Field 2, int64.
-    #[pb(int64, 2)]
-    pub lsb: Option<i64>,
+    #[pb(int64, 1)] pub msb: Option<i64>,
+    #[pb(int64, 2)] pub lsb: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceUuid`], field by field; dropping it closes the message.
-pub struct TraceUuidWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceUuid`]; dropping it closes the message.
+pub struct TraceUuidWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceUuidWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceUuid";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceUuidWriter<'_> {
-    /// Field 1, int64.
-    #[inline]
-    pub fn msb(&mut self, value: i64) -> &mut Self {
-        rt::int64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int64.
-    #[inline]
-    pub fn lsb(&mut self, value: i64) -> &mut Self {
-        rt::int64::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn msb(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
+    #[inline] pub fn lsb(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceUuid` where it lies, field by field.
+pub type TraceUuidReader<'a> = rt::TypedReader<'a, TraceUuidField<'a>>;
 /// A field of a `perfetto.protos.TraceUuid`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceUuidField<'a> {
-    /// Field 1, int64.
     Msb(i64),
-    /// Field 2, int64.
     Lsb(i64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceUuid` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceUuidReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceUuidReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TraceUuidField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TraceUuidField::Msb(f.int64()?),
-                    16 => TraceUuidField::Lsb(f.int64()?),
-                    _ => TraceUuidField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceUuidField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Msb(f.int64()?),
+            16 => Self::Lsb(f.int64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceUuidReader<'a> {
-    type Item = Result<TraceUuidField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceUuid {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceUuid",
-            fields: &[
-                d::optional("msb", 1, d::Kind::Int64),
-                d::optional("lsb", 2, d::Kind::Int64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceUuid",
+        &[d::optional("msb", 1, d::Kind::Int64), d::optional("lsb", 2, d::Kind::Int64)],
+    );
 }

@@ -2,133 +2,74 @@
 
 //! `perfetto/trace/trigger.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.Trigger`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Trigger {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub trigger_name: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub producer_name: Option<String>,
-    /// Field 3, int32.
-    #[pb(int32, 3)]
-    pub trusted_producer_uid: Option<i32>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub stop_delay_ms: Option<u64>,
+    #[pb(string, 1)] pub trigger_name: Option<String>,
+    #[pb(string, 2)] pub producer_name: Option<String>,
+    #[pb(int32, 3)] pub trusted_producer_uid: Option<i32>,
+    #[pb(uint64, 4)] pub stop_delay_ms: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`Trigger`], field by field; dropping it closes the message.
-pub struct TriggerWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`Trigger`]; dropping it closes the message.
+pub struct TriggerWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TriggerWriter<'w> {
     const NAME: &'static str = "perfetto.protos.Trigger";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TriggerWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn trigger_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn producer_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, int32.
-    #[inline]
-    pub fn trusted_producer_uid(&mut self, value: i32) -> &mut Self {
+    #[inline] pub fn trigger_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn trusted_producer_uid(&mut self, value: i32) -> &mut Self {
         rt::int32::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn stop_delay_ms(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn stop_delay_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.Trigger` where it lies, field by field.
+pub type TriggerReader<'a> = rt::TypedReader<'a, TriggerField<'a>>;
 /// A field of a `perfetto.protos.Trigger`.
 #[derive(Clone, Copy, Debug)]
 pub enum TriggerField<'a> {
-    /// Field 1, string.
     TriggerName(&'a str),
-    /// Field 2, string.
     ProducerName(&'a str),
-    /// Field 3, int32.
     TrustedProducerUid(i32),
-    /// Field 4, uint64.
     StopDelayMs(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.Trigger` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TriggerReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TriggerReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TriggerField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => TriggerField::TriggerName(f.string()?),
-                    18 => TriggerField::ProducerName(f.string()?),
-                    24 => TriggerField::TrustedProducerUid(f.int32()?),
-                    32 => TriggerField::StopDelayMs(f.uint64()?),
-                    _ => TriggerField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TriggerField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::TriggerName(f.string()?),
+            18 => Self::ProducerName(f.string()?),
+            24 => Self::TrustedProducerUid(f.int32()?),
+            32 => Self::StopDelayMs(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TriggerReader<'a> {
-    type Item = Result<TriggerField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl Trigger {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.Trigger",
-            fields: &[
-                d::optional("trigger_name", 1, d::Kind::String),
-                d::optional("producer_name", 2, d::Kind::String),
-                d::optional("trusted_producer_uid", 3, d::Kind::Int32),
-                d::optional("stop_delay_ms", 4, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.Trigger",
+        &[
+            d::optional("trigger_name", 1, d::Kind::String),
+            d::optional("producer_name", 2, d::Kind::String),
+            d::optional("trusted_producer_uid", 3, d::Kind::Int32),
+            d::optional("stop_delay_ms", 4, d::Kind::Uint64),
+        ],
+    );
 }

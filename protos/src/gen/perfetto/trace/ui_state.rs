@@ -2,246 +2,139 @@
 
 //! `perfetto/trace/ui_state.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.UiState`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UiState {
-    /// Field 1, int64.
-    #[pb(int64, 1)]
-    pub timeline_start_ts: Option<i64>,
-    /// Field 2, int64.
-    #[pb(int64, 2)]
-    pub timeline_end_ts: Option<i64>,
-    /// Field 3, message.
-    #[pb(message, 3)]
-    pub highlight_process: Option<UiStateHighlightProcess>,
+    #[pb(int64, 1)] pub timeline_start_ts: Option<i64>,
+    #[pb(int64, 2)] pub timeline_end_ts: Option<i64>,
+    #[pb(message, 3)] pub highlight_process: Option<UiStateHighlightProcess>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`UiState`], field by field; dropping it closes the message.
-pub struct UiStateWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`UiState`]; dropping it closes the message.
+pub struct UiStateWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for UiStateWriter<'w> {
     const NAME: &'static str = "perfetto.protos.UiState";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl UiStateWriter<'_> {
-    /// Field 1, int64.
-    #[inline]
-    pub fn timeline_start_ts(&mut self, value: i64) -> &mut Self {
-        rt::int64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int64.
-    #[inline]
-    pub fn timeline_end_ts(&mut self, value: i64) -> &mut Self {
-        rt::int64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, message.
-    #[inline]
-    pub fn highlight_process(&mut self) -> UiStateHighlightProcessWriter<'_> {
+    #[inline] pub fn timeline_start_ts(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
+    #[inline] pub fn timeline_end_ts(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
+    #[inline] pub fn highlight_process(&mut self) -> UiStateHighlightProcessWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
-    /// `highlight_process`, its body already encoded.
-    #[inline]
-    pub fn highlight_process_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn highlight_process_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.UiState` where it lies, field by field.
+pub type UiStateReader<'a> = rt::TypedReader<'a, UiStateField<'a>>;
 /// A field of a `perfetto.protos.UiState`.
 #[derive(Clone, Copy, Debug)]
 pub enum UiStateField<'a> {
-    /// Field 1, int64.
     TimelineStartTs(i64),
-    /// Field 2, int64.
     TimelineEndTs(i64),
-    /// Field 3, message.
     HighlightProcess(UiStateHighlightProcessReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.UiState` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct UiStateReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> UiStateReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<UiStateField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => UiStateField::TimelineStartTs(f.int64()?),
-                    16 => UiStateField::TimelineEndTs(f.int64()?),
-                    26 => {
-                        UiStateField::HighlightProcess(
-                            UiStateHighlightProcessReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => UiStateField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for UiStateField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::TimelineStartTs(f.int64()?),
+            16 => Self::TimelineEndTs(f.int64()?),
+            26 => Self::HighlightProcess(UiStateHighlightProcessReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for UiStateReader<'a> {
-    type Item = Result<UiStateField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl UiState {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.UiState",
-            fields: &[
-                d::optional("timeline_start_ts", 1, d::Kind::Int64),
-                d::optional("timeline_end_ts", 2, d::Kind::Int64),
-                d::optional(
-                    "highlight_process",
-                    3,
-                    d::Kind::Message(|| UiStateHighlightProcess::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.UiState",
+        &[
+            d::optional("timeline_start_ts", 1, d::Kind::Int64),
+            d::optional("timeline_end_ts", 2, d::Kind::Int64),
+            d::optional("highlight_process", 3, d::of!(UiStateHighlightProcess)),
+        ],
+    );
 }
+
 /// `perfetto.protos.UiState.HighlightProcess`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UiStateHighlightProcess {
     /// At most one of these.
-    #[pb(oneof, 1, 2)]
-    pub selector: Option<UiStateHighlightProcessSelector>,
+    #[pb(oneof, 1, 2)] pub selector: Option<UiStateHighlightProcessSelector>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.UiState.HighlightProcess.selector`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum UiStateHighlightProcessSelector {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    Pid(u32),
-    /// Field 2, string.
-    #[pb(string, 2)]
-    Cmdline(String),
+    #[pb(uint32, 1)] Pid(u32),
+    #[pb(string, 2)] Cmdline(String),
 }
-/// Writes a [`UiStateHighlightProcess`], field by field; dropping it closes the message.
-pub struct UiStateHighlightProcessWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`UiStateHighlightProcess`]; dropping it closes the message.
+pub struct UiStateHighlightProcessWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for UiStateHighlightProcessWriter<'w> {
     const NAME: &'static str = "perfetto.protos.UiState.HighlightProcess";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl UiStateHighlightProcessWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn pid(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn cmdline(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.UiState.HighlightProcess` where it lies, field by field.
+pub type UiStateHighlightProcessReader<'a> = rt::TypedReader<
+    'a,
+    UiStateHighlightProcessField<'a>,
+>;
 /// A field of a `perfetto.protos.UiState.HighlightProcess`.
 #[derive(Clone, Copy, Debug)]
 pub enum UiStateHighlightProcessField<'a> {
-    /// Field 1, uint32.
     Pid(u32),
-    /// Field 2, string.
     Cmdline(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.UiState.HighlightProcess` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct UiStateHighlightProcessReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> UiStateHighlightProcessReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<UiStateHighlightProcessField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => UiStateHighlightProcessField::Pid(f.uint32()?),
-                    18 => UiStateHighlightProcessField::Cmdline(f.string()?),
-                    _ => UiStateHighlightProcessField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for UiStateHighlightProcessField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Pid(f.uint32()?),
+            18 => Self::Cmdline(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for UiStateHighlightProcessReader<'a> {
-    type Item = Result<UiStateHighlightProcessField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl UiStateHighlightProcess {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.UiState.HighlightProcess",
-            fields: &[
-                d::optional("pid", 1, d::Kind::Uint32),
-                d::optional("cmdline", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.UiState.HighlightProcess",
+        &[
+            d::optional("pid", 1, d::Kind::Uint32),
+            d::optional("cmdline", 2, d::Kind::String),
+        ],
+    );
 }

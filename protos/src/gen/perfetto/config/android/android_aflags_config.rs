@@ -2,94 +2,57 @@
 
 //! `perfetto/config/android/android_aflags_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.AndroidAflagsConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidAflagsConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub poll_ms: Option<u32>,
+    #[pb(uint32, 1)] pub poll_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`AndroidAflagsConfig`], field by field; dropping it closes the message.
-pub struct AndroidAflagsConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`AndroidAflagsConfig`]; dropping it closes the message.
+pub struct AndroidAflagsConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for AndroidAflagsConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.AndroidAflagsConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl AndroidAflagsConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn poll_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.AndroidAflagsConfig` where it lies, field by field.
+pub type AndroidAflagsConfigReader<'a> = rt::TypedReader<
+    'a,
+    AndroidAflagsConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.AndroidAflagsConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum AndroidAflagsConfigField<'a> {
-    /// Field 1, uint32.
     PollMs(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.AndroidAflagsConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct AndroidAflagsConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> AndroidAflagsConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<AndroidAflagsConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => AndroidAflagsConfigField::PollMs(f.uint32()?),
-                    _ => AndroidAflagsConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for AndroidAflagsConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::PollMs(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for AndroidAflagsConfigReader<'a> {
-    type Item = Result<AndroidAflagsConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl AndroidAflagsConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.AndroidAflagsConfig",
-            fields: &[d::optional("poll_ms", 1, d::Kind::Uint32)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.AndroidAflagsConfig",
+        &[d::optional("poll_ms", 1, d::Kind::Uint32)],
+    );
 }

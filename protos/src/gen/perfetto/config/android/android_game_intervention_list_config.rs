@@ -2,98 +2,60 @@
 
 //! `perfetto/config/android/android_game_intervention_list_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.AndroidGameInterventionListConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidGameInterventionListConfig {
-    /// Field 1, repeated string.
-    #[pb(string, 1, repeated)]
-    pub package_name_filter: Vec<String>,
+    #[pb(string, 1, repeated)] pub package_name_filter: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`AndroidGameInterventionListConfig`], field by field; dropping it closes the message.
-pub struct AndroidGameInterventionListConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`AndroidGameInterventionListConfig`]; dropping it closes the message.
+pub struct AndroidGameInterventionListConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for AndroidGameInterventionListConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.AndroidGameInterventionListConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl AndroidGameInterventionListConfigWriter<'_> {
-    /// Field 1, repeated string.
-    #[inline]
-    pub fn package_name_filter(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn package_name_filter(&mut self, value: &str) -> &mut Self {
         rt::string::<1>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.AndroidGameInterventionListConfig` where it lies, field by field.
+pub type AndroidGameInterventionListConfigReader<'a> = rt::TypedReader<
+    'a,
+    AndroidGameInterventionListConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.AndroidGameInterventionListConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum AndroidGameInterventionListConfigField<'a> {
-    /// Field 1, repeated string.
     PackageNameFilter(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.AndroidGameInterventionListConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct AndroidGameInterventionListConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> AndroidGameInterventionListConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<AndroidGameInterventionListConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        AndroidGameInterventionListConfigField::PackageNameFilter(
-                            f.string()?,
-                        )
-                    }
-                    _ => AndroidGameInterventionListConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for AndroidGameInterventionListConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::PackageNameFilter(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for AndroidGameInterventionListConfigReader<'a> {
-    type Item = Result<AndroidGameInterventionListConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl AndroidGameInterventionListConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.AndroidGameInterventionListConfig",
-            fields: &[d::repeated("package_name_filter", 1, d::Kind::String)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.AndroidGameInterventionListConfig",
+        &[d::repeated("package_name_filter", 1, d::Kind::String)],
+    );
 }

@@ -2,59 +2,47 @@
 
 //! `perfetto/config/android/android_input_event_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.AndroidInputEventConfig.TraceMode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AndroidInputEventConfigTraceMode(pub i32);
 impl AndroidInputEventConfigTraceMode {
-    /// Value 0.
     pub const TRACE_MODE_TRACE_ALL: Self = Self(0);
-    /// Value 1.
     pub const TRACE_MODE_USE_RULES: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for AndroidInputEventConfigTraceMode {
     const NAME: &'static str = "perfetto.protos.AndroidInputEventConfig.TraceMode";
     const VALUES: &'static [(&'static str, i32)] = &[
         ("TRACE_MODE_TRACE_ALL", 0),
         ("TRACE_MODE_USE_RULES", 1),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for AndroidInputEventConfigTraceMode {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for AndroidInputEventConfigTraceMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.AndroidInputEventConfig.TraceLevel`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AndroidInputEventConfigTraceLevel(pub i32);
 impl AndroidInputEventConfigTraceLevel {
-    /// Value 0.
     pub const TRACE_LEVEL_NONE: Self = Self(0);
-    /// Value 1.
     pub const TRACE_LEVEL_REDACTED: Self = Self(1);
-    /// Value 2.
     pub const TRACE_LEVEL_COMPLETE: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for AndroidInputEventConfigTraceLevel {
     const NAME: &'static str = "perfetto.protos.AndroidInputEventConfig.TraceLevel";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -62,362 +50,193 @@ impl protozero::Enumeration for AndroidInputEventConfigTraceLevel {
         ("TRACE_LEVEL_REDACTED", 1),
         ("TRACE_LEVEL_COMPLETE", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for AndroidInputEventConfigTraceLevel {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for AndroidInputEventConfigTraceLevel {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.AndroidInputEventConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidInputEventConfig {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub mode: Option<AndroidInputEventConfigTraceMode>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub rules: Vec<AndroidInputEventConfigTraceRule>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub trace_dispatcher_input_events: Option<bool>,
-    /// Field 4, bool.
-    #[pb(bool, 4)]
-    pub trace_dispatcher_window_dispatch: Option<bool>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub trace_evdev_events: Option<bool>,
+    #[pb(enumeration, 1)] pub mode: Option<AndroidInputEventConfigTraceMode>,
+    #[pb(message, 2, repeated)] pub rules: Vec<AndroidInputEventConfigTraceRule>,
+    #[pb(bool, 3)] pub trace_dispatcher_input_events: Option<bool>,
+    #[pb(bool, 4)] pub trace_dispatcher_window_dispatch: Option<bool>,
+    #[pb(bool, 5)] pub trace_evdev_events: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`AndroidInputEventConfig`], field by field; dropping it closes the message.
-pub struct AndroidInputEventConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`AndroidInputEventConfig`]; dropping it closes the message.
+pub struct AndroidInputEventConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for AndroidInputEventConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.AndroidInputEventConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl AndroidInputEventConfigWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn mode(&mut self, value: AndroidInputEventConfigTraceMode) -> &mut Self {
+    #[inline] pub fn mode(&mut self, value: AndroidInputEventConfigTraceMode) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn rules(&mut self) -> AndroidInputEventConfigTraceRuleWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `rules`, its body already encoded.
-    #[inline]
-    pub fn rules_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    /// Field 3, bool.
-    #[inline]
-    pub fn trace_dispatcher_input_events(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn rules(&mut self) -> AndroidInputEventConfigTraceRuleWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn rules_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    #[inline] pub fn trace_dispatcher_input_events(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, bool.
-    #[inline]
-    pub fn trace_dispatcher_window_dispatch(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn trace_dispatcher_window_dispatch(&mut self, value: bool) -> &mut Self {
         rt::bool::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, bool.
-    #[inline]
-    pub fn trace_evdev_events(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn trace_evdev_events(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.AndroidInputEventConfig` where it lies, field by field.
+pub type AndroidInputEventConfigReader<'a> = rt::TypedReader<
+    'a,
+    AndroidInputEventConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.AndroidInputEventConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum AndroidInputEventConfigField<'a> {
-    /// Field 1, enumeration.
     Mode(AndroidInputEventConfigTraceMode),
-    /// Field 2, repeated message.
     Rules(AndroidInputEventConfigTraceRuleReader<'a>),
-    /// Field 3, bool.
     TraceDispatcherInputEvents(bool),
-    /// Field 4, bool.
     TraceDispatcherWindowDispatch(bool),
-    /// Field 5, bool.
     TraceEvdevEvents(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.AndroidInputEventConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct AndroidInputEventConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> AndroidInputEventConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<AndroidInputEventConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        AndroidInputEventConfigField::Mode(
-                            AndroidInputEventConfigTraceMode(f.enumeration()?),
-                        )
-                    }
-                    18 => {
-                        AndroidInputEventConfigField::Rules(
-                            AndroidInputEventConfigTraceRuleReader::new(f.bytes()?),
-                        )
-                    }
-                    24 => {
-                        AndroidInputEventConfigField::TraceDispatcherInputEvents(
-                            f.bool()?,
-                        )
-                    }
-                    32 => {
-                        AndroidInputEventConfigField::TraceDispatcherWindowDispatch(
-                            f.bool()?,
-                        )
-                    }
-                    40 => AndroidInputEventConfigField::TraceEvdevEvents(f.bool()?),
-                    _ => AndroidInputEventConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for AndroidInputEventConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Mode(AndroidInputEventConfigTraceMode(f.enumeration()?)),
+            18 => Self::Rules(AndroidInputEventConfigTraceRuleReader::new(f.bytes()?)),
+            24 => Self::TraceDispatcherInputEvents(f.bool()?),
+            32 => Self::TraceDispatcherWindowDispatch(f.bool()?),
+            40 => Self::TraceEvdevEvents(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for AndroidInputEventConfigReader<'a> {
-    type Item = Result<AndroidInputEventConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl AndroidInputEventConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.AndroidInputEventConfig",
-            fields: &[
-                d::optional(
-                    "mode",
-                    1,
-                    d::enum_kind::<AndroidInputEventConfigTraceMode>(),
-                ),
-                d::repeated(
-                    "rules",
-                    2,
-                    d::Kind::Message(|| AndroidInputEventConfigTraceRule::DESCRIPTOR),
-                ),
-                d::optional("trace_dispatcher_input_events", 3, d::Kind::Bool),
-                d::optional("trace_dispatcher_window_dispatch", 4, d::Kind::Bool),
-                d::optional("trace_evdev_events", 5, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.AndroidInputEventConfig",
+        &[
+            d::optional("mode", 1, d::enum_kind::<AndroidInputEventConfigTraceMode>()),
+            d::repeated("rules", 2, d::of!(AndroidInputEventConfigTraceRule)),
+            d::optional("trace_dispatcher_input_events", 3, d::Kind::Bool),
+            d::optional("trace_dispatcher_window_dispatch", 4, d::Kind::Bool),
+            d::optional("trace_evdev_events", 5, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.AndroidInputEventConfig.TraceRule`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidInputEventConfigTraceRule {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub trace_level: Option<AndroidInputEventConfigTraceLevel>,
-    /// Field 2, repeated string.
-    #[pb(string, 2, repeated)]
-    pub match_all_packages: Vec<String>,
-    /// Field 3, repeated string.
-    #[pb(string, 3, repeated)]
-    pub match_any_packages: Vec<String>,
-    /// Field 4, bool.
-    #[pb(bool, 4)]
-    pub match_secure: Option<bool>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub match_ime_connection_active: Option<bool>,
+    #[pb(enumeration, 1)] pub trace_level: Option<AndroidInputEventConfigTraceLevel>,
+    #[pb(string, 2, repeated)] pub match_all_packages: Vec<String>,
+    #[pb(string, 3, repeated)] pub match_any_packages: Vec<String>,
+    #[pb(bool, 4)] pub match_secure: Option<bool>,
+    #[pb(bool, 5)] pub match_ime_connection_active: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`AndroidInputEventConfigTraceRule`], field by field; dropping it closes the message.
-pub struct AndroidInputEventConfigTraceRuleWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`AndroidInputEventConfigTraceRule`]; dropping it closes the message.
+pub struct AndroidInputEventConfigTraceRuleWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for AndroidInputEventConfigTraceRuleWriter<'w> {
     const NAME: &'static str = "perfetto.protos.AndroidInputEventConfig.TraceRule";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl AndroidInputEventConfigTraceRuleWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn trace_level(
+    #[inline] pub fn trace_level(
         &mut self,
         value: AndroidInputEventConfigTraceLevel,
     ) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, repeated string.
-    #[inline]
-    pub fn match_all_packages(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn match_all_packages(&mut self, value: &str) -> &mut Self {
         rt::string::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, repeated string.
-    #[inline]
-    pub fn match_any_packages(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn match_any_packages(&mut self, value: &str) -> &mut Self {
         rt::string::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, bool.
-    #[inline]
-    pub fn match_secure(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, bool.
-    #[inline]
-    pub fn match_ime_connection_active(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn match_secure(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
+    #[inline] pub fn match_ime_connection_active(&mut self, value: bool) -> &mut Self {
         rt::bool::<5>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.AndroidInputEventConfig.TraceRule` where it lies, field by field.
+pub type AndroidInputEventConfigTraceRuleReader<'a> = rt::TypedReader<
+    'a,
+    AndroidInputEventConfigTraceRuleField<'a>,
+>;
 /// A field of a `perfetto.protos.AndroidInputEventConfig.TraceRule`.
 #[derive(Clone, Copy, Debug)]
 pub enum AndroidInputEventConfigTraceRuleField<'a> {
-    /// Field 1, enumeration.
     TraceLevel(AndroidInputEventConfigTraceLevel),
-    /// Field 2, repeated string.
     MatchAllPackages(&'a str),
-    /// Field 3, repeated string.
     MatchAnyPackages(&'a str),
-    /// Field 4, bool.
     MatchSecure(bool),
-    /// Field 5, bool.
     MatchImeConnectionActive(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.AndroidInputEventConfig.TraceRule` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct AndroidInputEventConfigTraceRuleReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> AndroidInputEventConfigTraceRuleReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<AndroidInputEventConfigTraceRuleField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        AndroidInputEventConfigTraceRuleField::TraceLevel(
-                            AndroidInputEventConfigTraceLevel(f.enumeration()?),
-                        )
-                    }
-                    18 => {
-                        AndroidInputEventConfigTraceRuleField::MatchAllPackages(
-                            f.string()?,
-                        )
-                    }
-                    26 => {
-                        AndroidInputEventConfigTraceRuleField::MatchAnyPackages(
-                            f.string()?,
-                        )
-                    }
-                    32 => AndroidInputEventConfigTraceRuleField::MatchSecure(f.bool()?),
-                    40 => {
-                        AndroidInputEventConfigTraceRuleField::MatchImeConnectionActive(
-                            f.bool()?,
-                        )
-                    }
-                    _ => AndroidInputEventConfigTraceRuleField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for AndroidInputEventConfigTraceRuleField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::TraceLevel(AndroidInputEventConfigTraceLevel(f.enumeration()?)),
+            18 => Self::MatchAllPackages(f.string()?),
+            26 => Self::MatchAnyPackages(f.string()?),
+            32 => Self::MatchSecure(f.bool()?),
+            40 => Self::MatchImeConnectionActive(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for AndroidInputEventConfigTraceRuleReader<'a> {
-    type Item = Result<AndroidInputEventConfigTraceRuleField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl AndroidInputEventConfigTraceRule {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.AndroidInputEventConfig.TraceRule",
-            fields: &[
-                d::optional(
-                    "trace_level",
-                    1,
-                    d::enum_kind::<AndroidInputEventConfigTraceLevel>(),
-                ),
-                d::repeated("match_all_packages", 2, d::Kind::String),
-                d::repeated("match_any_packages", 3, d::Kind::String),
-                d::optional("match_secure", 4, d::Kind::Bool),
-                d::optional("match_ime_connection_active", 5, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.AndroidInputEventConfig.TraceRule",
+        &[
+            d::optional(
+                "trace_level",
+                1,
+                d::enum_kind::<AndroidInputEventConfigTraceLevel>(),
+            ),
+            d::repeated("match_all_packages", 2, d::Kind::String),
+            d::repeated("match_any_packages", 3, d::Kind::String),
+            d::optional("match_secure", 4, d::Kind::Bool),
+            d::optional("match_ime_connection_active", 5, d::Kind::Bool),
+        ],
+    );
 }

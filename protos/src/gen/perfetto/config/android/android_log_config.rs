@@ -2,147 +2,81 @@
 
 //! `perfetto/config/android/android_log_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.AndroidLogConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidLogConfig {
-    /// Field 1, repeated enumeration.
-    #[pb(enumeration, 1, repeated)]
-    pub log_ids: Vec<crate::AndroidLogId>,
-    /// Field 3, enumeration.
-    #[pb(enumeration, 3)]
-    pub min_prio: Option<crate::AndroidLogPriority>,
-    /// Field 4, repeated string.
-    #[pb(string, 4, repeated)]
-    pub filter_tags: Vec<String>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub preserve_log_buffer: Option<bool>,
+    #[pb(enumeration, 1, repeated)] pub log_ids: Vec<crate::AndroidLogId>,
+    #[pb(enumeration, 3)] pub min_prio: Option<crate::AndroidLogPriority>,
+    #[pb(string, 4, repeated)] pub filter_tags: Vec<String>,
+    #[pb(bool, 5)] pub preserve_log_buffer: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`AndroidLogConfig`], field by field; dropping it closes the message.
-pub struct AndroidLogConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`AndroidLogConfig`]; dropping it closes the message.
+pub struct AndroidLogConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for AndroidLogConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.AndroidLogConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl AndroidLogConfigWriter<'_> {
-    /// Field 1, repeated enumeration.
-    #[inline]
-    pub fn log_ids(&mut self, value: crate::AndroidLogId) -> &mut Self {
+    #[inline] pub fn log_ids(&mut self, value: crate::AndroidLogId) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 3, enumeration.
-    #[inline]
-    pub fn min_prio(&mut self, value: crate::AndroidLogPriority) -> &mut Self {
+    #[inline] pub fn min_prio(&mut self, value: crate::AndroidLogPriority) -> &mut Self {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
-    /// Field 4, repeated string.
-    #[inline]
-    pub fn filter_tags(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, bool.
-    #[inline]
-    pub fn preserve_log_buffer(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn filter_tags(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+    #[inline] pub fn preserve_log_buffer(&mut self, value: bool) -> &mut Self {
         rt::bool::<5>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.AndroidLogConfig` where it lies, field by field.
+pub type AndroidLogConfigReader<'a> = rt::TypedReader<'a, AndroidLogConfigField<'a>>;
 /// A field of a `perfetto.protos.AndroidLogConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum AndroidLogConfigField<'a> {
-    /// Field 1, repeated enumeration.
     LogIds(crate::AndroidLogId),
-    /// Field 3, enumeration.
     MinPrio(crate::AndroidLogPriority),
-    /// Field 4, repeated string.
     FilterTags(&'a str),
-    /// Field 5, bool.
     PreserveLogBuffer(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.AndroidLogConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct AndroidLogConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> AndroidLogConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<AndroidLogConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            AndroidLogConfigField::LogIds(
-                                crate::AndroidLogId(f.enumeration()?),
-                            )
-                        }
-                        10 => {
-                            f.begin_run(8)?;
-                            continue;
-                        }
-                        24 => {
-                            AndroidLogConfigField::MinPrio(
-                                crate::AndroidLogPriority(f.enumeration()?),
-                            )
-                        }
-                        34 => AndroidLogConfigField::FilterTags(f.string()?),
-                        40 => AndroidLogConfigField::PreserveLogBuffer(f.bool()?),
-                        _ => AndroidLogConfigField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for AndroidLogConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::LogIds(crate::AndroidLogId(f.enumeration()?)),
+            10 => return rt::run(f, 8),
+            24 => Self::MinPrio(crate::AndroidLogPriority(f.enumeration()?)),
+            34 => Self::FilterTags(f.string()?),
+            40 => Self::PreserveLogBuffer(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for AndroidLogConfigReader<'a> {
-    type Item = Result<AndroidLogConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl AndroidLogConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.AndroidLogConfig",
-            fields: &[
-                d::repeated("log_ids", 1, d::enum_kind::<crate::AndroidLogId>()),
-                d::optional("min_prio", 3, d::enum_kind::<crate::AndroidLogPriority>()),
-                d::repeated("filter_tags", 4, d::Kind::String),
-                d::optional("preserve_log_buffer", 5, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.AndroidLogConfig",
+        &[
+            d::repeated("log_ids", 1, d::enum_kind::<crate::AndroidLogId>()),
+            d::optional("min_prio", 3, d::enum_kind::<crate::AndroidLogPriority>()),
+            d::repeated("filter_tags", 4, d::Kind::String),
+            d::optional("preserve_log_buffer", 5, d::Kind::Bool),
+        ],
+    );
 }

@@ -2,94 +2,57 @@
 
 //! `perfetto/config/android/android_polled_state_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.AndroidPolledStateConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidPolledStateConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub poll_ms: Option<u32>,
+    #[pb(uint32, 1)] pub poll_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`AndroidPolledStateConfig`], field by field; dropping it closes the message.
-pub struct AndroidPolledStateConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`AndroidPolledStateConfig`]; dropping it closes the message.
+pub struct AndroidPolledStateConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for AndroidPolledStateConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.AndroidPolledStateConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl AndroidPolledStateConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn poll_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.AndroidPolledStateConfig` where it lies, field by field.
+pub type AndroidPolledStateConfigReader<'a> = rt::TypedReader<
+    'a,
+    AndroidPolledStateConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.AndroidPolledStateConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum AndroidPolledStateConfigField<'a> {
-    /// Field 1, uint32.
     PollMs(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.AndroidPolledStateConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct AndroidPolledStateConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> AndroidPolledStateConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<AndroidPolledStateConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => AndroidPolledStateConfigField::PollMs(f.uint32()?),
-                    _ => AndroidPolledStateConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for AndroidPolledStateConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::PollMs(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for AndroidPolledStateConfigReader<'a> {
-    type Item = Result<AndroidPolledStateConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl AndroidPolledStateConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.AndroidPolledStateConfig",
-            fields: &[d::optional("poll_ms", 1, d::Kind::Uint32)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.AndroidPolledStateConfig",
+        &[d::optional("poll_ms", 1, d::Kind::Uint32)],
+    );
 }

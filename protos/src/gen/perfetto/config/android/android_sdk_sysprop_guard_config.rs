@@ -2,132 +2,78 @@
 
 //! `perfetto/config/android/android_sdk_sysprop_guard_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.AndroidSdkSyspropGuardConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidSdkSyspropGuardConfig {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub surfaceflinger_skia_track_events: Option<bool>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub hwui_skia_track_events: Option<bool>,
-    /// Field 3, repeated string.
-    #[pb(string, 3, repeated)]
-    pub hwui_package_name_filter: Vec<String>,
+    #[pb(bool, 1)] pub surfaceflinger_skia_track_events: Option<bool>,
+    #[pb(bool, 2)] pub hwui_skia_track_events: Option<bool>,
+    #[pb(string, 3, repeated)] pub hwui_package_name_filter: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`AndroidSdkSyspropGuardConfig`], field by field; dropping it closes the message.
-pub struct AndroidSdkSyspropGuardConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`AndroidSdkSyspropGuardConfig`]; dropping it closes the message.
+pub struct AndroidSdkSyspropGuardConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for AndroidSdkSyspropGuardConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.AndroidSdkSyspropGuardConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl AndroidSdkSyspropGuardConfigWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn surfaceflinger_skia_track_events(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn surfaceflinger_skia_track_events(&mut self, value: bool) -> &mut Self {
         rt::bool::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, bool.
-    #[inline]
-    pub fn hwui_skia_track_events(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn hwui_skia_track_events(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, repeated string.
-    #[inline]
-    pub fn hwui_package_name_filter(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn hwui_package_name_filter(&mut self, value: &str) -> &mut Self {
         rt::string::<3>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.AndroidSdkSyspropGuardConfig` where it lies, field by field.
+pub type AndroidSdkSyspropGuardConfigReader<'a> = rt::TypedReader<
+    'a,
+    AndroidSdkSyspropGuardConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.AndroidSdkSyspropGuardConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum AndroidSdkSyspropGuardConfigField<'a> {
-    /// Field 1, bool.
     SurfaceflingerSkiaTrackEvents(bool),
-    /// Field 2, bool.
     HwuiSkiaTrackEvents(bool),
-    /// Field 3, repeated string.
     HwuiPackageNameFilter(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.AndroidSdkSyspropGuardConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct AndroidSdkSyspropGuardConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> AndroidSdkSyspropGuardConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<AndroidSdkSyspropGuardConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        AndroidSdkSyspropGuardConfigField::SurfaceflingerSkiaTrackEvents(
-                            f.bool()?,
-                        )
-                    }
-                    16 => {
-                        AndroidSdkSyspropGuardConfigField::HwuiSkiaTrackEvents(f.bool()?)
-                    }
-                    26 => {
-                        AndroidSdkSyspropGuardConfigField::HwuiPackageNameFilter(
-                            f.string()?,
-                        )
-                    }
-                    _ => AndroidSdkSyspropGuardConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for AndroidSdkSyspropGuardConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::SurfaceflingerSkiaTrackEvents(f.bool()?),
+            16 => Self::HwuiSkiaTrackEvents(f.bool()?),
+            26 => Self::HwuiPackageNameFilter(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for AndroidSdkSyspropGuardConfigReader<'a> {
-    type Item = Result<AndroidSdkSyspropGuardConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl AndroidSdkSyspropGuardConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.AndroidSdkSyspropGuardConfig",
-            fields: &[
-                d::optional("surfaceflinger_skia_track_events", 1, d::Kind::Bool),
-                d::optional("hwui_skia_track_events", 2, d::Kind::Bool),
-                d::repeated("hwui_package_name_filter", 3, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.AndroidSdkSyspropGuardConfig",
+        &[
+            d::optional("surfaceflinger_skia_track_events", 1, d::Kind::Bool),
+            d::optional("hwui_skia_track_events", 2, d::Kind::Bool),
+            d::repeated("hwui_package_name_filter", 3, d::Kind::String),
+        ],
+    );
 }

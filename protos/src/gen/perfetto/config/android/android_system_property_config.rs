@@ -2,109 +2,64 @@
 
 //! `perfetto/config/android/android_system_property_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.AndroidSystemPropertyConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidSystemPropertyConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub poll_ms: Option<u32>,
-    /// Field 2, repeated string.
-    #[pb(string, 2, repeated)]
-    pub property_name: Vec<String>,
+    #[pb(uint32, 1)] pub poll_ms: Option<u32>,
+    #[pb(string, 2, repeated)] pub property_name: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`AndroidSystemPropertyConfig`], field by field; dropping it closes the message.
-pub struct AndroidSystemPropertyConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`AndroidSystemPropertyConfig`]; dropping it closes the message.
+pub struct AndroidSystemPropertyConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for AndroidSystemPropertyConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.AndroidSystemPropertyConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl AndroidSystemPropertyConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn poll_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated string.
-    #[inline]
-    pub fn property_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn property_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.AndroidSystemPropertyConfig` where it lies, field by field.
+pub type AndroidSystemPropertyConfigReader<'a> = rt::TypedReader<
+    'a,
+    AndroidSystemPropertyConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.AndroidSystemPropertyConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum AndroidSystemPropertyConfigField<'a> {
-    /// Field 1, uint32.
     PollMs(u32),
-    /// Field 2, repeated string.
     PropertyName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.AndroidSystemPropertyConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct AndroidSystemPropertyConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> AndroidSystemPropertyConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<AndroidSystemPropertyConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => AndroidSystemPropertyConfigField::PollMs(f.uint32()?),
-                    18 => AndroidSystemPropertyConfigField::PropertyName(f.string()?),
-                    _ => AndroidSystemPropertyConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for AndroidSystemPropertyConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::PollMs(f.uint32()?),
+            18 => Self::PropertyName(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for AndroidSystemPropertyConfigReader<'a> {
-    type Item = Result<AndroidSystemPropertyConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl AndroidSystemPropertyConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.AndroidSystemPropertyConfig",
-            fields: &[
-                d::optional("poll_ms", 1, d::Kind::Uint32),
-                d::repeated("property_name", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.AndroidSystemPropertyConfig",
+        &[
+            d::optional("poll_ms", 1, d::Kind::Uint32),
+            d::repeated("property_name", 2, d::Kind::String),
+        ],
+    );
 }

@@ -2,120 +2,69 @@
 
 //! `perfetto/config/android/app_wakelock_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.AppWakelocksConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AppWakelocksConfig {
-    /// Field 1, int32.
-    #[pb(int32, 1)]
-    pub write_delay_ms: Option<i32>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub filter_duration_below_ms: Option<i32>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub drop_owner_pid: Option<bool>,
+    #[pb(int32, 1)] pub write_delay_ms: Option<i32>,
+    #[pb(int32, 2)] pub filter_duration_below_ms: Option<i32>,
+    #[pb(bool, 3)] pub drop_owner_pid: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`AppWakelocksConfig`], field by field; dropping it closes the message.
-pub struct AppWakelocksConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`AppWakelocksConfig`]; dropping it closes the message.
+pub struct AppWakelocksConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for AppWakelocksConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.AppWakelocksConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl AppWakelocksConfigWriter<'_> {
-    /// Field 1, int32.
-    #[inline]
-    pub fn write_delay_ms(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int32.
-    #[inline]
-    pub fn filter_duration_below_ms(&mut self, value: i32) -> &mut Self {
+    #[inline] pub fn write_delay_ms(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+    #[inline] pub fn filter_duration_below_ms(&mut self, value: i32) -> &mut Self {
         rt::int32::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, bool.
-    #[inline]
-    pub fn drop_owner_pid(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn drop_owner_pid(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.AppWakelocksConfig` where it lies, field by field.
+pub type AppWakelocksConfigReader<'a> = rt::TypedReader<'a, AppWakelocksConfigField<'a>>;
 /// A field of a `perfetto.protos.AppWakelocksConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum AppWakelocksConfigField<'a> {
-    /// Field 1, int32.
     WriteDelayMs(i32),
-    /// Field 2, int32.
     FilterDurationBelowMs(i32),
-    /// Field 3, bool.
     DropOwnerPid(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.AppWakelocksConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct AppWakelocksConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> AppWakelocksConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<AppWakelocksConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => AppWakelocksConfigField::WriteDelayMs(f.int32()?),
-                    16 => AppWakelocksConfigField::FilterDurationBelowMs(f.int32()?),
-                    24 => AppWakelocksConfigField::DropOwnerPid(f.bool()?),
-                    _ => AppWakelocksConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for AppWakelocksConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::WriteDelayMs(f.int32()?),
+            16 => Self::FilterDurationBelowMs(f.int32()?),
+            24 => Self::DropOwnerPid(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for AppWakelocksConfigReader<'a> {
-    type Item = Result<AppWakelocksConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl AppWakelocksConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.AppWakelocksConfig",
-            fields: &[
-                d::optional("write_delay_ms", 1, d::Kind::Int32),
-                d::optional("filter_duration_below_ms", 2, d::Kind::Int32),
-                d::optional("drop_owner_pid", 3, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.AppWakelocksConfig",
+        &[
+            d::optional("write_delay_ms", 1, d::Kind::Int32),
+            d::optional("filter_duration_below_ms", 2, d::Kind::Int32),
+            d::optional("drop_owner_pid", 3, d::Kind::Bool),
+        ],
+    );
 }

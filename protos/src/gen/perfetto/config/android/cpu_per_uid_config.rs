@@ -2,92 +2,54 @@
 
 //! `perfetto/config/android/cpu_per_uid_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.CpuPerUidConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CpuPerUidConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub poll_ms: Option<u32>,
+    #[pb(uint32, 1)] pub poll_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`CpuPerUidConfig`], field by field; dropping it closes the message.
-pub struct CpuPerUidConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`CpuPerUidConfig`]; dropping it closes the message.
+pub struct CpuPerUidConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for CpuPerUidConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.CpuPerUidConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl CpuPerUidConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn poll_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.CpuPerUidConfig` where it lies, field by field.
+pub type CpuPerUidConfigReader<'a> = rt::TypedReader<'a, CpuPerUidConfigField<'a>>;
 /// A field of a `perfetto.protos.CpuPerUidConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum CpuPerUidConfigField<'a> {
-    /// Field 1, uint32.
     PollMs(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.CpuPerUidConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct CpuPerUidConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> CpuPerUidConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<CpuPerUidConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => CpuPerUidConfigField::PollMs(f.uint32()?),
-                    _ => CpuPerUidConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for CpuPerUidConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::PollMs(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for CpuPerUidConfigReader<'a> {
-    type Item = Result<CpuPerUidConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl CpuPerUidConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.CpuPerUidConfig",
-            fields: &[d::optional("poll_ms", 1, d::Kind::Uint32)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.CpuPerUidConfig",
+        &[d::optional("poll_ms", 1, d::Kind::Uint32)],
+    );
 }

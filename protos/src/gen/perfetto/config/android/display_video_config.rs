@@ -2,22 +2,19 @@
 
 //! `perfetto/config/android/display_video_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.DisplayVideoConfig.Format`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DisplayVideoConfigFormat(pub i32);
 impl DisplayVideoConfigFormat {
-    /// Value 0.
     pub const FORMAT_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const FORMAT_H264: Self = Self(1);
-    /// Value 2.
     pub const FORMAT_HEVC: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for DisplayVideoConfigFormat {
     const NAME: &'static str = "perfetto.protos.DisplayVideoConfig.Format";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -25,167 +22,95 @@ impl protozero::Enumeration for DisplayVideoConfigFormat {
         ("FORMAT_H264", 1),
         ("FORMAT_HEVC", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for DisplayVideoConfigFormat {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for DisplayVideoConfigFormat {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.DisplayVideoConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DisplayVideoConfig {
-    /// Field 1, float.
-    #[pb(float, 1)]
-    pub scale: Option<f32>,
-    /// Field 2, enumeration.
-    #[pb(enumeration, 2)]
-    pub format: Option<DisplayVideoConfigFormat>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub key_frame_interval_secs: Option<u32>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub max_stream_size_bytes: Option<u64>,
-    /// Field 5, uint32.
-    #[pb(uint32, 5)]
-    pub bitrate_bps: Option<u32>,
+    #[pb(float, 1)] pub scale: Option<f32>,
+    #[pb(enumeration, 2)] pub format: Option<DisplayVideoConfigFormat>,
+    #[pb(uint32, 3)] pub key_frame_interval_secs: Option<u32>,
+    #[pb(uint64, 4)] pub max_stream_size_bytes: Option<u64>,
+    #[pb(uint32, 5)] pub bitrate_bps: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`DisplayVideoConfig`], field by field; dropping it closes the message.
-pub struct DisplayVideoConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`DisplayVideoConfig`]; dropping it closes the message.
+pub struct DisplayVideoConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for DisplayVideoConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.DisplayVideoConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl DisplayVideoConfigWriter<'_> {
-    /// Field 1, float.
-    #[inline]
-    pub fn scale(&mut self, value: f32) -> &mut Self {
-        rt::float::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, enumeration.
-    #[inline]
-    pub fn format(&mut self, value: DisplayVideoConfigFormat) -> &mut Self {
+    #[inline] pub fn scale(&mut self, value: f32) -> &mut Self { rt::float::<1>(&mut self.s, value); self }
+    #[inline] pub fn format(&mut self, value: DisplayVideoConfigFormat) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn key_frame_interval_secs(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn key_frame_interval_secs(&mut self, value: u32) -> &mut Self {
         rt::uint32::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn max_stream_size_bytes(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn max_stream_size_bytes(&mut self, value: u64) -> &mut Self {
         rt::uint64::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, uint32.
-    #[inline]
-    pub fn bitrate_bps(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<5>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn bitrate_bps(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.DisplayVideoConfig` where it lies, field by field.
+pub type DisplayVideoConfigReader<'a> = rt::TypedReader<'a, DisplayVideoConfigField<'a>>;
 /// A field of a `perfetto.protos.DisplayVideoConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum DisplayVideoConfigField<'a> {
-    /// Field 1, float.
     Scale(f32),
-    /// Field 2, enumeration.
     Format(DisplayVideoConfigFormat),
-    /// Field 3, uint32.
     KeyFrameIntervalSecs(u32),
-    /// Field 4, uint64.
     MaxStreamSizeBytes(u64),
-    /// Field 5, uint32.
     BitrateBps(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.DisplayVideoConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct DisplayVideoConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> DisplayVideoConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<DisplayVideoConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    13 => DisplayVideoConfigField::Scale(f.float()?),
-                    16 => {
-                        DisplayVideoConfigField::Format(
-                            DisplayVideoConfigFormat(f.enumeration()?),
-                        )
-                    }
-                    24 => DisplayVideoConfigField::KeyFrameIntervalSecs(f.uint32()?),
-                    32 => DisplayVideoConfigField::MaxStreamSizeBytes(f.uint64()?),
-                    40 => DisplayVideoConfigField::BitrateBps(f.uint32()?),
-                    _ => DisplayVideoConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for DisplayVideoConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            13 => Self::Scale(f.float()?),
+            16 => Self::Format(DisplayVideoConfigFormat(f.enumeration()?)),
+            24 => Self::KeyFrameIntervalSecs(f.uint32()?),
+            32 => Self::MaxStreamSizeBytes(f.uint64()?),
+            40 => Self::BitrateBps(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for DisplayVideoConfigReader<'a> {
-    type Item = Result<DisplayVideoConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl DisplayVideoConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.DisplayVideoConfig",
-            fields: &[
-                d::optional("scale", 1, d::Kind::Float),
-                d::optional("format", 2, d::enum_kind::<DisplayVideoConfigFormat>()),
-                d::optional("key_frame_interval_secs", 3, d::Kind::Uint32),
-                d::optional("max_stream_size_bytes", 4, d::Kind::Uint64),
-                d::optional("bitrate_bps", 5, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.DisplayVideoConfig",
+        &[
+            d::optional("scale", 1, d::Kind::Float),
+            d::optional("format", 2, d::enum_kind::<DisplayVideoConfigFormat>()),
+            d::optional("key_frame_interval_secs", 3, d::Kind::Uint32),
+            d::optional("max_stream_size_bytes", 4, d::Kind::Uint64),
+            d::optional("bitrate_bps", 5, d::Kind::Uint32),
+        ],
+    );
 }

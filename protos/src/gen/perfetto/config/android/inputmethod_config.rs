@@ -2,120 +2,66 @@
 
 //! `perfetto/config/android/inputmethod_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.InputMethodConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InputMethodConfig {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub client: Option<bool>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub service: Option<bool>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub manager_service: Option<bool>,
+    #[pb(bool, 1)] pub client: Option<bool>,
+    #[pb(bool, 2)] pub service: Option<bool>,
+    #[pb(bool, 3)] pub manager_service: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InputMethodConfig`], field by field; dropping it closes the message.
-pub struct InputMethodConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InputMethodConfig`]; dropping it closes the message.
+pub struct InputMethodConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InputMethodConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InputMethodConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InputMethodConfigWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn client(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, bool.
-    #[inline]
-    pub fn service(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, bool.
-    #[inline]
-    pub fn manager_service(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn client(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    #[inline] pub fn service(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    #[inline] pub fn manager_service(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InputMethodConfig` where it lies, field by field.
+pub type InputMethodConfigReader<'a> = rt::TypedReader<'a, InputMethodConfigField<'a>>;
 /// A field of a `perfetto.protos.InputMethodConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum InputMethodConfigField<'a> {
-    /// Field 1, bool.
     Client(bool),
-    /// Field 2, bool.
     Service(bool),
-    /// Field 3, bool.
     ManagerService(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InputMethodConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InputMethodConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InputMethodConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<InputMethodConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => InputMethodConfigField::Client(f.bool()?),
-                    16 => InputMethodConfigField::Service(f.bool()?),
-                    24 => InputMethodConfigField::ManagerService(f.bool()?),
-                    _ => InputMethodConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InputMethodConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Client(f.bool()?),
+            16 => Self::Service(f.bool()?),
+            24 => Self::ManagerService(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InputMethodConfigReader<'a> {
-    type Item = Result<InputMethodConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InputMethodConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InputMethodConfig",
-            fields: &[
-                d::optional("client", 1, d::Kind::Bool),
-                d::optional("service", 2, d::Kind::Bool),
-                d::optional("manager_service", 3, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InputMethodConfig",
+        &[
+            d::optional("client", 1, d::Kind::Bool),
+            d::optional("service", 2, d::Kind::Bool),
+            d::optional("manager_service", 3, d::Kind::Bool),
+        ],
+    );
 }

@@ -2,163 +2,87 @@
 
 //! `perfetto/config/android/network_trace_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.NetworkPacketTraceConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct NetworkPacketTraceConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub poll_ms: Option<u32>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub aggregation_threshold: Option<u32>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub intern_limit: Option<u32>,
-    /// Field 4, bool.
-    #[pb(bool, 4)]
-    pub drop_local_port: Option<bool>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub drop_remote_port: Option<bool>,
-    /// Field 6, bool.
-    #[pb(bool, 6)]
-    pub drop_tcp_flags: Option<bool>,
+    #[pb(uint32, 1)] pub poll_ms: Option<u32>,
+    #[pb(uint32, 2)] pub aggregation_threshold: Option<u32>,
+    #[pb(uint32, 3)] pub intern_limit: Option<u32>,
+    #[pb(bool, 4)] pub drop_local_port: Option<bool>,
+    #[pb(bool, 5)] pub drop_remote_port: Option<bool>,
+    #[pb(bool, 6)] pub drop_tcp_flags: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`NetworkPacketTraceConfig`], field by field; dropping it closes the message.
-pub struct NetworkPacketTraceConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`NetworkPacketTraceConfig`]; dropping it closes the message.
+pub struct NetworkPacketTraceConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for NetworkPacketTraceConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.NetworkPacketTraceConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl NetworkPacketTraceConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn poll_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn aggregation_threshold(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn aggregation_threshold(&mut self, value: u32) -> &mut Self {
         rt::uint32::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn intern_limit(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, bool.
-    #[inline]
-    pub fn drop_local_port(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, bool.
-    #[inline]
-    pub fn drop_remote_port(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, bool.
-    #[inline]
-    pub fn drop_tcp_flags(&mut self, value: bool) -> &mut Self {
-        rt::bool::<6>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn intern_limit(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn drop_local_port(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
+    #[inline] pub fn drop_remote_port(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    #[inline] pub fn drop_tcp_flags(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.NetworkPacketTraceConfig` where it lies, field by field.
+pub type NetworkPacketTraceConfigReader<'a> = rt::TypedReader<
+    'a,
+    NetworkPacketTraceConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.NetworkPacketTraceConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum NetworkPacketTraceConfigField<'a> {
-    /// Field 1, uint32.
     PollMs(u32),
-    /// Field 2, uint32.
     AggregationThreshold(u32),
-    /// Field 3, uint32.
     InternLimit(u32),
-    /// Field 4, bool.
     DropLocalPort(bool),
-    /// Field 5, bool.
     DropRemotePort(bool),
-    /// Field 6, bool.
     DropTcpFlags(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.NetworkPacketTraceConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct NetworkPacketTraceConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> NetworkPacketTraceConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<NetworkPacketTraceConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => NetworkPacketTraceConfigField::PollMs(f.uint32()?),
-                    16 => {
-                        NetworkPacketTraceConfigField::AggregationThreshold(f.uint32()?)
-                    }
-                    24 => NetworkPacketTraceConfigField::InternLimit(f.uint32()?),
-                    32 => NetworkPacketTraceConfigField::DropLocalPort(f.bool()?),
-                    40 => NetworkPacketTraceConfigField::DropRemotePort(f.bool()?),
-                    48 => NetworkPacketTraceConfigField::DropTcpFlags(f.bool()?),
-                    _ => NetworkPacketTraceConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for NetworkPacketTraceConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::PollMs(f.uint32()?),
+            16 => Self::AggregationThreshold(f.uint32()?),
+            24 => Self::InternLimit(f.uint32()?),
+            32 => Self::DropLocalPort(f.bool()?),
+            40 => Self::DropRemotePort(f.bool()?),
+            48 => Self::DropTcpFlags(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for NetworkPacketTraceConfigReader<'a> {
-    type Item = Result<NetworkPacketTraceConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl NetworkPacketTraceConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.NetworkPacketTraceConfig",
-            fields: &[
-                d::optional("poll_ms", 1, d::Kind::Uint32),
-                d::optional("aggregation_threshold", 2, d::Kind::Uint32),
-                d::optional("intern_limit", 3, d::Kind::Uint32),
-                d::optional("drop_local_port", 4, d::Kind::Bool),
-                d::optional("drop_remote_port", 5, d::Kind::Bool),
-                d::optional("drop_tcp_flags", 6, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.NetworkPacketTraceConfig",
+        &[
+            d::optional("poll_ms", 1, d::Kind::Uint32),
+            d::optional("aggregation_threshold", 2, d::Kind::Uint32),
+            d::optional("intern_limit", 3, d::Kind::Uint32),
+            d::optional("drop_local_port", 4, d::Kind::Bool),
+            d::optional("drop_remote_port", 5, d::Kind::Bool),
+            d::optional("drop_tcp_flags", 6, d::Kind::Bool),
+        ],
+    );
 }

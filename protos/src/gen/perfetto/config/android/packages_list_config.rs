@@ -2,120 +2,75 @@
 
 //! `perfetto/config/android/packages_list_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.PackagesListConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PackagesListConfig {
-    /// Field 1, repeated string.
-    #[pb(string, 1, repeated)]
-    pub package_name_filter: Vec<String>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub only_write_on_cpu_use_every_ms: Option<u32>,
-    /// Field 3, repeated string.
-    #[pb(string, 3, repeated)]
-    pub package_name_regex_filter: Vec<String>,
+    #[pb(string, 1, repeated)] pub package_name_filter: Vec<String>,
+    #[pb(uint32, 2)] pub only_write_on_cpu_use_every_ms: Option<u32>,
+    #[pb(string, 3, repeated)] pub package_name_regex_filter: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`PackagesListConfig`], field by field; dropping it closes the message.
-pub struct PackagesListConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`PackagesListConfig`]; dropping it closes the message.
+pub struct PackagesListConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for PackagesListConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.PackagesListConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl PackagesListConfigWriter<'_> {
-    /// Field 1, repeated string.
-    #[inline]
-    pub fn package_name_filter(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn package_name_filter(&mut self, value: &str) -> &mut Self {
         rt::string::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn only_write_on_cpu_use_every_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn only_write_on_cpu_use_every_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, repeated string.
-    #[inline]
-    pub fn package_name_regex_filter(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn package_name_regex_filter(&mut self, value: &str) -> &mut Self {
         rt::string::<3>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.PackagesListConfig` where it lies, field by field.
+pub type PackagesListConfigReader<'a> = rt::TypedReader<'a, PackagesListConfigField<'a>>;
 /// A field of a `perfetto.protos.PackagesListConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum PackagesListConfigField<'a> {
-    /// Field 1, repeated string.
     PackageNameFilter(&'a str),
-    /// Field 2, uint32.
     OnlyWriteOnCpuUseEveryMs(u32),
-    /// Field 3, repeated string.
     PackageNameRegexFilter(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.PackagesListConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct PackagesListConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> PackagesListConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<PackagesListConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => PackagesListConfigField::PackageNameFilter(f.string()?),
-                    16 => PackagesListConfigField::OnlyWriteOnCpuUseEveryMs(f.uint32()?),
-                    26 => PackagesListConfigField::PackageNameRegexFilter(f.string()?),
-                    _ => PackagesListConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for PackagesListConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::PackageNameFilter(f.string()?),
+            16 => Self::OnlyWriteOnCpuUseEveryMs(f.uint32()?),
+            26 => Self::PackageNameRegexFilter(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for PackagesListConfigReader<'a> {
-    type Item = Result<PackagesListConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl PackagesListConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.PackagesListConfig",
-            fields: &[
-                d::repeated("package_name_filter", 1, d::Kind::String),
-                d::optional("only_write_on_cpu_use_every_ms", 2, d::Kind::Uint32),
-                d::repeated("package_name_regex_filter", 3, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PackagesListConfig",
+        &[
+            d::repeated("package_name_filter", 1, d::Kind::String),
+            d::optional("only_write_on_cpu_use_every_ms", 2, d::Kind::Uint32),
+            d::repeated("package_name_regex_filter", 3, d::Kind::String),
+        ],
+    );
 }

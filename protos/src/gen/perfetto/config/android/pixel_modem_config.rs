@@ -2,22 +2,19 @@
 
 //! `perfetto/config/android/pixel_modem_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.PixelModemConfig.EventGroup`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PixelModemConfigEventGroup(pub i32);
 impl PixelModemConfigEventGroup {
-    /// Value 0.
     pub const EVENT_GROUP_UNKNOWN: Self = Self(0);
-    /// Value 1.
     pub const EVENT_GROUP_LOW_BANDWIDTH: Self = Self(1);
-    /// Value 2.
     pub const EVENT_GROUP_HIGH_AND_LOW_BANDWIDTH: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for PixelModemConfigEventGroup {
     const NAME: &'static str = "perfetto.protos.PixelModemConfig.EventGroup";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -25,155 +22,87 @@ impl protozero::Enumeration for PixelModemConfigEventGroup {
         ("EVENT_GROUP_LOW_BANDWIDTH", 1),
         ("EVENT_GROUP_HIGH_AND_LOW_BANDWIDTH", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for PixelModemConfigEventGroup {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for PixelModemConfigEventGroup {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.PixelModemConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PixelModemConfig {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub event_group: Option<PixelModemConfigEventGroup>,
-    /// Field 2, repeated int64.
-    #[pb(int64, 2, repeated)]
-    pub pigweed_hash_allow_list: Vec<i64>,
-    /// Field 3, repeated int64.
-    #[pb(int64, 3, repeated)]
-    pub pigweed_hash_deny_list: Vec<i64>,
+    #[pb(enumeration, 1)] pub event_group: Option<PixelModemConfigEventGroup>,
+    #[pb(int64, 2, repeated)] pub pigweed_hash_allow_list: Vec<i64>,
+    #[pb(int64, 3, repeated)] pub pigweed_hash_deny_list: Vec<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`PixelModemConfig`], field by field; dropping it closes the message.
-pub struct PixelModemConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`PixelModemConfig`]; dropping it closes the message.
+pub struct PixelModemConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for PixelModemConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.PixelModemConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl PixelModemConfigWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn event_group(&mut self, value: PixelModemConfigEventGroup) -> &mut Self {
+    #[inline] pub fn event_group(&mut self, value: PixelModemConfigEventGroup) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, repeated int64.
-    #[inline]
-    pub fn pigweed_hash_allow_list(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn pigweed_hash_allow_list(&mut self, value: i64) -> &mut Self {
         rt::int64::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, repeated int64.
-    #[inline]
-    pub fn pigweed_hash_deny_list(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn pigweed_hash_deny_list(&mut self, value: i64) -> &mut Self {
         rt::int64::<3>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.PixelModemConfig` where it lies, field by field.
+pub type PixelModemConfigReader<'a> = rt::TypedReader<'a, PixelModemConfigField<'a>>;
 /// A field of a `perfetto.protos.PixelModemConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum PixelModemConfigField<'a> {
-    /// Field 1, enumeration.
     EventGroup(PixelModemConfigEventGroup),
-    /// Field 2, repeated int64.
     PigweedHashAllowList(i64),
-    /// Field 3, repeated int64.
     PigweedHashDenyList(i64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.PixelModemConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct PixelModemConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> PixelModemConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<PixelModemConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            PixelModemConfigField::EventGroup(
-                                PixelModemConfigEventGroup(f.enumeration()?),
-                            )
-                        }
-                        16 => PixelModemConfigField::PigweedHashAllowList(f.int64()?),
-                        18 => {
-                            f.begin_run(16)?;
-                            continue;
-                        }
-                        24 => PixelModemConfigField::PigweedHashDenyList(f.int64()?),
-                        26 => {
-                            f.begin_run(24)?;
-                            continue;
-                        }
-                        _ => PixelModemConfigField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for PixelModemConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::EventGroup(PixelModemConfigEventGroup(f.enumeration()?)),
+            16 => Self::PigweedHashAllowList(f.int64()?),
+            18 => return rt::run(f, 16),
+            24 => Self::PigweedHashDenyList(f.int64()?),
+            26 => return rt::run(f, 24),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for PixelModemConfigReader<'a> {
-    type Item = Result<PixelModemConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl PixelModemConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.PixelModemConfig",
-            fields: &[
-                d::optional(
-                    "event_group",
-                    1,
-                    d::enum_kind::<PixelModemConfigEventGroup>(),
-                ),
-                d::repeated("pigweed_hash_allow_list", 2, d::Kind::Int64),
-                d::repeated("pigweed_hash_deny_list", 3, d::Kind::Int64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PixelModemConfig",
+        &[
+            d::optional("event_group", 1, d::enum_kind::<PixelModemConfigEventGroup>()),
+            d::repeated("pigweed_hash_allow_list", 2, d::Kind::Int64),
+            d::repeated("pigweed_hash_deny_list", 3, d::Kind::Int64),
+        ],
+    );
 }

@@ -2,30 +2,23 @@
 
 //! `perfetto/config/android/protolog_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ProtoLogLevel`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProtoLogLevel(pub i32);
 impl ProtoLogLevel {
-    /// Value 0.
     pub const PROTOLOG_LEVEL_UNDEFINED: Self = Self(0);
-    /// Value 1.
     pub const PROTOLOG_LEVEL_DEBUG: Self = Self(1);
-    /// Value 2.
     pub const PROTOLOG_LEVEL_VERBOSE: Self = Self(2);
-    /// Value 3.
     pub const PROTOLOG_LEVEL_INFO: Self = Self(3);
-    /// Value 4.
     pub const PROTOLOG_LEVEL_WARN: Self = Self(4);
-    /// Value 5.
     pub const PROTOLOG_LEVEL_ERROR: Self = Self(5);
-    /// Value 6.
     pub const PROTOLOG_LEVEL_WTF: Self = Self(6);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for ProtoLogLevel {
     const NAME: &'static str = "perfetto.protos.ProtoLogLevel";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -37,313 +30,176 @@ impl protozero::Enumeration for ProtoLogLevel {
         ("PROTOLOG_LEVEL_ERROR", 5),
         ("PROTOLOG_LEVEL_WTF", 6),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for ProtoLogLevel {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for ProtoLogLevel {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.ProtoLogConfig.TracingMode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProtoLogConfigTracingMode(pub i32);
 impl ProtoLogConfigTracingMode {
-    /// Value 0.
     pub const DEFAULT: Self = Self(0);
-    /// Value 1.
     pub const ENABLE_ALL: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for ProtoLogConfigTracingMode {
     const NAME: &'static str = "perfetto.protos.ProtoLogConfig.TracingMode";
     const VALUES: &'static [(&'static str, i32)] = &[("DEFAULT", 0), ("ENABLE_ALL", 1)];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for ProtoLogConfigTracingMode {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for ProtoLogConfigTracingMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.ProtoLogConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProtoLogConfig {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub group_overrides: Vec<ProtoLogGroup>,
-    /// Field 2, enumeration.
-    #[pb(enumeration, 2)]
-    pub tracing_mode: Option<ProtoLogConfigTracingMode>,
-    /// Field 3, enumeration.
-    #[pb(enumeration, 3)]
-    pub default_log_from_level: Option<ProtoLogLevel>,
+    #[pb(message, 1, repeated)] pub group_overrides: Vec<ProtoLogGroup>,
+    #[pb(enumeration, 2)] pub tracing_mode: Option<ProtoLogConfigTracingMode>,
+    #[pb(enumeration, 3)] pub default_log_from_level: Option<ProtoLogLevel>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ProtoLogConfig`], field by field; dropping it closes the message.
-pub struct ProtoLogConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ProtoLogConfig`]; dropping it closes the message.
+pub struct ProtoLogConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ProtoLogConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ProtoLogConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ProtoLogConfigWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn group_overrides(&mut self) -> ProtoLogGroupWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `group_overrides`, its body already encoded.
-    #[inline]
-    pub fn group_overrides_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn group_overrides(&mut self) -> ProtoLogGroupWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn group_overrides_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Field 2, enumeration.
-    #[inline]
-    pub fn tracing_mode(&mut self, value: ProtoLogConfigTracingMode) -> &mut Self {
+    #[inline] pub fn tracing_mode(&mut self, value: ProtoLogConfigTracingMode) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
-    /// Field 3, enumeration.
-    #[inline]
-    pub fn default_log_from_level(&mut self, value: ProtoLogLevel) -> &mut Self {
+    #[inline] pub fn default_log_from_level(&mut self, value: ProtoLogLevel) -> &mut Self {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ProtoLogConfig` where it lies, field by field.
+pub type ProtoLogConfigReader<'a> = rt::TypedReader<'a, ProtoLogConfigField<'a>>;
 /// A field of a `perfetto.protos.ProtoLogConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum ProtoLogConfigField<'a> {
-    /// Field 1, repeated message.
     GroupOverrides(ProtoLogGroupReader<'a>),
-    /// Field 2, enumeration.
     TracingMode(ProtoLogConfigTracingMode),
-    /// Field 3, enumeration.
     DefaultLogFromLevel(ProtoLogLevel),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ProtoLogConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ProtoLogConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ProtoLogConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ProtoLogConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        ProtoLogConfigField::GroupOverrides(
-                            ProtoLogGroupReader::new(f.bytes()?),
-                        )
-                    }
-                    16 => {
-                        ProtoLogConfigField::TracingMode(
-                            ProtoLogConfigTracingMode(f.enumeration()?),
-                        )
-                    }
-                    24 => {
-                        ProtoLogConfigField::DefaultLogFromLevel(
-                            ProtoLogLevel(f.enumeration()?),
-                        )
-                    }
-                    _ => ProtoLogConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ProtoLogConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::GroupOverrides(ProtoLogGroupReader::new(f.bytes()?)),
+            16 => Self::TracingMode(ProtoLogConfigTracingMode(f.enumeration()?)),
+            24 => Self::DefaultLogFromLevel(ProtoLogLevel(f.enumeration()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ProtoLogConfigReader<'a> {
-    type Item = Result<ProtoLogConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ProtoLogConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ProtoLogConfig",
-            fields: &[
-                d::repeated(
-                    "group_overrides",
-                    1,
-                    d::Kind::Message(|| ProtoLogGroup::DESCRIPTOR),
-                ),
-                d::optional(
-                    "tracing_mode",
-                    2,
-                    d::enum_kind::<ProtoLogConfigTracingMode>(),
-                ),
-                d::optional("default_log_from_level", 3, d::enum_kind::<ProtoLogLevel>()),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProtoLogConfig",
+        &[
+            d::repeated("group_overrides", 1, d::of!(ProtoLogGroup)),
+            d::optional("tracing_mode", 2, d::enum_kind::<ProtoLogConfigTracingMode>()),
+            d::optional("default_log_from_level", 3, d::enum_kind::<ProtoLogLevel>()),
+        ],
+    );
 }
+
 /// `perfetto.protos.ProtoLogGroup`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProtoLogGroup {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub group_name: Option<String>,
-    /// Field 2, enumeration.
-    #[pb(enumeration, 2)]
-    pub log_from: Option<ProtoLogLevel>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub collect_stacktrace: Option<bool>,
+    #[pb(string, 1)] pub group_name: Option<String>,
+    #[pb(enumeration, 2)] pub log_from: Option<ProtoLogLevel>,
+    #[pb(bool, 3)] pub collect_stacktrace: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ProtoLogGroup`], field by field; dropping it closes the message.
-pub struct ProtoLogGroupWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ProtoLogGroup`]; dropping it closes the message.
+pub struct ProtoLogGroupWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ProtoLogGroupWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ProtoLogGroup";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ProtoLogGroupWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn group_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, enumeration.
-    #[inline]
-    pub fn log_from(&mut self, value: ProtoLogLevel) -> &mut Self {
+    #[inline] pub fn group_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn log_from(&mut self, value: ProtoLogLevel) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
-    /// Field 3, bool.
-    #[inline]
-    pub fn collect_stacktrace(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn collect_stacktrace(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ProtoLogGroup` where it lies, field by field.
+pub type ProtoLogGroupReader<'a> = rt::TypedReader<'a, ProtoLogGroupField<'a>>;
 /// A field of a `perfetto.protos.ProtoLogGroup`.
 #[derive(Clone, Copy, Debug)]
 pub enum ProtoLogGroupField<'a> {
-    /// Field 1, string.
     GroupName(&'a str),
-    /// Field 2, enumeration.
     LogFrom(ProtoLogLevel),
-    /// Field 3, bool.
     CollectStacktrace(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ProtoLogGroup` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ProtoLogGroupReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ProtoLogGroupReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ProtoLogGroupField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => ProtoLogGroupField::GroupName(f.string()?),
-                    16 => ProtoLogGroupField::LogFrom(ProtoLogLevel(f.enumeration()?)),
-                    24 => ProtoLogGroupField::CollectStacktrace(f.bool()?),
-                    _ => ProtoLogGroupField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ProtoLogGroupField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::GroupName(f.string()?),
+            16 => Self::LogFrom(ProtoLogLevel(f.enumeration()?)),
+            24 => Self::CollectStacktrace(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ProtoLogGroupReader<'a> {
-    type Item = Result<ProtoLogGroupField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ProtoLogGroup {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ProtoLogGroup",
-            fields: &[
-                d::optional("group_name", 1, d::Kind::String),
-                d::optional("log_from", 2, d::enum_kind::<ProtoLogLevel>()),
-                d::optional("collect_stacktrace", 3, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProtoLogGroup",
+        &[
+            d::optional("group_name", 1, d::Kind::String),
+            d::optional("log_from", 2, d::enum_kind::<ProtoLogLevel>()),
+            d::optional("collect_stacktrace", 3, d::Kind::Bool),
+        ],
+    );
 }

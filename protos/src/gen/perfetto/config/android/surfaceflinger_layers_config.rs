@@ -2,28 +2,22 @@
 
 //! `perfetto/config/android/surfaceflinger_layers_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.SurfaceFlingerLayersConfig.Mode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SurfaceFlingerLayersConfigMode(pub i32);
 impl SurfaceFlingerLayersConfigMode {
-    /// Value 0.
     pub const MODE_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const MODE_ACTIVE: Self = Self(1);
-    /// Value 2.
     pub const MODE_GENERATED: Self = Self(2);
-    /// Value 3.
     pub const MODE_DUMP: Self = Self(3);
-    /// Value 4.
     pub const MODE_GENERATED_BUGREPORT_ONLY: Self = Self(4);
-    /// Value 5.
     pub const MODE_PROTOVM: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for SurfaceFlingerLayersConfigMode {
     const NAME: &'static str = "perfetto.protos.SurfaceFlingerLayersConfig.Mode";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -34,49 +28,34 @@ impl protozero::Enumeration for SurfaceFlingerLayersConfigMode {
         ("MODE_GENERATED_BUGREPORT_ONLY", 4),
         ("MODE_PROTOVM", 5),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for SurfaceFlingerLayersConfigMode {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for SurfaceFlingerLayersConfigMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.SurfaceFlingerLayersConfig.TraceFlag`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SurfaceFlingerLayersConfigTraceFlag(pub i32);
 impl SurfaceFlingerLayersConfigTraceFlag {
-    /// Value 0.
     pub const TRACE_FLAG_UNSPECIFIED: Self = Self(0);
-    /// Value 2.
     pub const TRACE_FLAG_INPUT: Self = Self(2);
-    /// Value 4.
     pub const TRACE_FLAG_COMPOSITION: Self = Self(4);
-    /// Value 8.
     pub const TRACE_FLAG_EXTRA: Self = Self(8);
-    /// Value 16.
     pub const TRACE_FLAG_HWC: Self = Self(16);
-    /// Value 32.
     pub const TRACE_FLAG_BUFFERS: Self = Self(32);
-    /// Value 64.
     pub const TRACE_FLAG_VIRTUAL_DISPLAYS: Self = Self(64);
-    /// Value 14.
     pub const TRACE_FLAG_ALL: Self = Self(14);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for SurfaceFlingerLayersConfigTraceFlag {
     const NAME: &'static str = "perfetto.protos.SurfaceFlingerLayersConfig.TraceFlag";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -89,57 +68,40 @@ impl protozero::Enumeration for SurfaceFlingerLayersConfigTraceFlag {
         ("TRACE_FLAG_VIRTUAL_DISPLAYS", 64),
         ("TRACE_FLAG_ALL", 14),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for SurfaceFlingerLayersConfigTraceFlag {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for SurfaceFlingerLayersConfigTraceFlag {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.SurfaceFlingerLayersConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SurfaceFlingerLayersConfig {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub mode: Option<SurfaceFlingerLayersConfigMode>,
-    /// Field 2, repeated enumeration.
-    #[pb(enumeration, 2, repeated)]
-    pub trace_flags: Vec<SurfaceFlingerLayersConfigTraceFlag>,
+    #[pb(enumeration, 1)] pub mode: Option<SurfaceFlingerLayersConfigMode>,
+    #[pb(enumeration, 2, repeated)] pub trace_flags: Vec<SurfaceFlingerLayersConfigTraceFlag>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SurfaceFlingerLayersConfig`], field by field; dropping it closes the message.
-pub struct SurfaceFlingerLayersConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SurfaceFlingerLayersConfig`]; dropping it closes the message.
+pub struct SurfaceFlingerLayersConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SurfaceFlingerLayersConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SurfaceFlingerLayersConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SurfaceFlingerLayersConfigWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn mode(&mut self, value: SurfaceFlingerLayersConfigMode) -> &mut Self {
+    #[inline] pub fn mode(&mut self, value: SurfaceFlingerLayersConfigMode) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, repeated enumeration.
-    #[inline]
-    pub fn trace_flags(
+    #[inline] pub fn trace_flags(
         &mut self,
         value: SurfaceFlingerLayersConfigTraceFlag,
     ) -> &mut Self {
@@ -147,89 +109,47 @@ impl SurfaceFlingerLayersConfigWriter<'_> {
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SurfaceFlingerLayersConfig` where it lies, field by field.
+pub type SurfaceFlingerLayersConfigReader<'a> = rt::TypedReader<
+    'a,
+    SurfaceFlingerLayersConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.SurfaceFlingerLayersConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum SurfaceFlingerLayersConfigField<'a> {
-    /// Field 1, enumeration.
     Mode(SurfaceFlingerLayersConfigMode),
-    /// Field 2, repeated enumeration.
     TraceFlags(SurfaceFlingerLayersConfigTraceFlag),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SurfaceFlingerLayersConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SurfaceFlingerLayersConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SurfaceFlingerLayersConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<SurfaceFlingerLayersConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            SurfaceFlingerLayersConfigField::Mode(
-                                SurfaceFlingerLayersConfigMode(f.enumeration()?),
-                            )
-                        }
-                        16 => {
-                            SurfaceFlingerLayersConfigField::TraceFlags(
-                                SurfaceFlingerLayersConfigTraceFlag(f.enumeration()?),
-                            )
-                        }
-                        18 => {
-                            f.begin_run(16)?;
-                            continue;
-                        }
-                        _ => SurfaceFlingerLayersConfigField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for SurfaceFlingerLayersConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Mode(SurfaceFlingerLayersConfigMode(f.enumeration()?)),
+            16 => Self::TraceFlags(SurfaceFlingerLayersConfigTraceFlag(f.enumeration()?)),
+            18 => return rt::run(f, 16),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SurfaceFlingerLayersConfigReader<'a> {
-    type Item = Result<SurfaceFlingerLayersConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SurfaceFlingerLayersConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SurfaceFlingerLayersConfig",
-            fields: &[
-                d::optional("mode", 1, d::enum_kind::<SurfaceFlingerLayersConfigMode>()),
-                d::repeated(
-                    "trace_flags",
-                    2,
-                    d::enum_kind::<SurfaceFlingerLayersConfigTraceFlag>(),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SurfaceFlingerLayersConfig",
+        &[
+            d::optional("mode", 1, d::enum_kind::<SurfaceFlingerLayersConfigMode>()),
+            d::repeated(
+                "trace_flags",
+                2,
+                d::enum_kind::<SurfaceFlingerLayersConfigTraceFlag>(),
+            ),
+        ],
+    );
 }

@@ -2,22 +2,19 @@
 
 //! `perfetto/config/android/surfaceflinger_transactions_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.SurfaceFlingerTransactionsConfig.Mode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SurfaceFlingerTransactionsConfigMode(pub i32);
 impl SurfaceFlingerTransactionsConfigMode {
-    /// Value 0.
     pub const MODE_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const MODE_CONTINUOUS: Self = Self(1);
-    /// Value 2.
     pub const MODE_ACTIVE: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for SurfaceFlingerTransactionsConfigMode {
     const NAME: &'static str = "perfetto.protos.SurfaceFlingerTransactionsConfig.Mode";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -25,121 +22,70 @@ impl protozero::Enumeration for SurfaceFlingerTransactionsConfigMode {
         ("MODE_CONTINUOUS", 1),
         ("MODE_ACTIVE", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for SurfaceFlingerTransactionsConfigMode {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for SurfaceFlingerTransactionsConfigMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.SurfaceFlingerTransactionsConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SurfaceFlingerTransactionsConfig {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub mode: Option<SurfaceFlingerTransactionsConfigMode>,
+    #[pb(enumeration, 1)] pub mode: Option<SurfaceFlingerTransactionsConfigMode>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SurfaceFlingerTransactionsConfig`], field by field; dropping it closes the message.
-pub struct SurfaceFlingerTransactionsConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SurfaceFlingerTransactionsConfig`]; dropping it closes the message.
+pub struct SurfaceFlingerTransactionsConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SurfaceFlingerTransactionsConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SurfaceFlingerTransactionsConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SurfaceFlingerTransactionsConfigWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn mode(&mut self, value: SurfaceFlingerTransactionsConfigMode) -> &mut Self {
+    #[inline] pub fn mode(&mut self, value: SurfaceFlingerTransactionsConfigMode) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SurfaceFlingerTransactionsConfig` where it lies, field by field.
+pub type SurfaceFlingerTransactionsConfigReader<'a> = rt::TypedReader<
+    'a,
+    SurfaceFlingerTransactionsConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.SurfaceFlingerTransactionsConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum SurfaceFlingerTransactionsConfigField<'a> {
-    /// Field 1, enumeration.
     Mode(SurfaceFlingerTransactionsConfigMode),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SurfaceFlingerTransactionsConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SurfaceFlingerTransactionsConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SurfaceFlingerTransactionsConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<SurfaceFlingerTransactionsConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        SurfaceFlingerTransactionsConfigField::Mode(
-                            SurfaceFlingerTransactionsConfigMode(f.enumeration()?),
-                        )
-                    }
-                    _ => SurfaceFlingerTransactionsConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SurfaceFlingerTransactionsConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Mode(SurfaceFlingerTransactionsConfigMode(f.enumeration()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SurfaceFlingerTransactionsConfigReader<'a> {
-    type Item = Result<SurfaceFlingerTransactionsConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SurfaceFlingerTransactionsConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SurfaceFlingerTransactionsConfig",
-            fields: &[
-                d::optional(
-                    "mode",
-                    1,
-                    d::enum_kind::<SurfaceFlingerTransactionsConfigMode>(),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SurfaceFlingerTransactionsConfig",
+        &[d::optional("mode", 1, d::enum_kind::<SurfaceFlingerTransactionsConfigMode>())],
+    );
 }

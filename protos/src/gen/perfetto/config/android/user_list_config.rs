@@ -2,94 +2,57 @@
 
 //! `perfetto/config/android/user_list_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.AndroidUserListConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidUserListConfig {
-    /// Field 1, repeated string.
-    #[pb(string, 1, repeated)]
-    pub user_type_filter: Vec<String>,
+    #[pb(string, 1, repeated)] pub user_type_filter: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`AndroidUserListConfig`], field by field; dropping it closes the message.
-pub struct AndroidUserListConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`AndroidUserListConfig`]; dropping it closes the message.
+pub struct AndroidUserListConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for AndroidUserListConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.AndroidUserListConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl AndroidUserListConfigWriter<'_> {
-    /// Field 1, repeated string.
-    #[inline]
-    pub fn user_type_filter(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn user_type_filter(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.AndroidUserListConfig` where it lies, field by field.
+pub type AndroidUserListConfigReader<'a> = rt::TypedReader<
+    'a,
+    AndroidUserListConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.AndroidUserListConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum AndroidUserListConfigField<'a> {
-    /// Field 1, repeated string.
     UserTypeFilter(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.AndroidUserListConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct AndroidUserListConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> AndroidUserListConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<AndroidUserListConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => AndroidUserListConfigField::UserTypeFilter(f.string()?),
-                    _ => AndroidUserListConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for AndroidUserListConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::UserTypeFilter(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for AndroidUserListConfigReader<'a> {
-    type Item = Result<AndroidUserListConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl AndroidUserListConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.AndroidUserListConfig",
-            fields: &[d::repeated("user_type_filter", 1, d::Kind::String)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.AndroidUserListConfig",
+        &[d::repeated("user_type_filter", 1, d::Kind::String)],
+    );
 }

@@ -2,24 +2,20 @@
 
 //! `perfetto/config/android/windowmanager_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.WindowManagerConfig.LogFrequency`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WindowManagerConfigLogFrequency(pub i32);
 impl WindowManagerConfigLogFrequency {
-    /// Value 0.
     pub const LOG_FREQUENCY_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const LOG_FREQUENCY_FRAME: Self = Self(1);
-    /// Value 2.
     pub const LOG_FREQUENCY_TRANSACTION: Self = Self(2);
-    /// Value 3.
     pub const LOG_FREQUENCY_SINGLE_DUMP: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for WindowManagerConfigLogFrequency {
     const NAME: &'static str = "perfetto.protos.WindowManagerConfig.LogFrequency";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -28,41 +24,30 @@ impl protozero::Enumeration for WindowManagerConfigLogFrequency {
         ("LOG_FREQUENCY_TRANSACTION", 2),
         ("LOG_FREQUENCY_SINGLE_DUMP", 3),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for WindowManagerConfigLogFrequency {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for WindowManagerConfigLogFrequency {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.WindowManagerConfig.LogLevel`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WindowManagerConfigLogLevel(pub i32);
 impl WindowManagerConfigLogLevel {
-    /// Value 0.
     pub const LOG_LEVEL_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const LOG_LEVEL_VERBOSE: Self = Self(1);
-    /// Value 2.
     pub const LOG_LEVEL_DEBUG: Self = Self(2);
-    /// Value 3.
     pub const LOG_LEVEL_CRITICAL: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for WindowManagerConfigLogLevel {
     const NAME: &'static str = "perfetto.protos.WindowManagerConfig.LogLevel";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -71,39 +56,29 @@ impl protozero::Enumeration for WindowManagerConfigLogLevel {
         ("LOG_LEVEL_DEBUG", 2),
         ("LOG_LEVEL_CRITICAL", 3),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for WindowManagerConfigLogLevel {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for WindowManagerConfigLogLevel {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.WindowManagerConfig.LogMode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WindowManagerConfigLogMode(pub i32);
 impl WindowManagerConfigLogMode {
-    /// Value 0.
     pub const LOG_MODE_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const LOG_MODE_FULL_STATE: Self = Self(1);
-    /// Value 2.
     pub const LOG_MODE_INCREMENTAL: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for WindowManagerConfigLogMode {
     const NAME: &'static str = "perfetto.protos.WindowManagerConfig.LogMode";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -111,162 +86,95 @@ impl protozero::Enumeration for WindowManagerConfigLogMode {
         ("LOG_MODE_FULL_STATE", 1),
         ("LOG_MODE_INCREMENTAL", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for WindowManagerConfigLogMode {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for WindowManagerConfigLogMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.WindowManagerConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct WindowManagerConfig {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub log_frequency: Option<WindowManagerConfigLogFrequency>,
-    /// Field 2, enumeration.
-    #[pb(enumeration, 2)]
-    pub log_level: Option<WindowManagerConfigLogLevel>,
-    /// Field 3, enumeration.
-    #[pb(enumeration, 3)]
-    pub log_mode: Option<WindowManagerConfigLogMode>,
+    #[pb(enumeration, 1)] pub log_frequency: Option<WindowManagerConfigLogFrequency>,
+    #[pb(enumeration, 2)] pub log_level: Option<WindowManagerConfigLogLevel>,
+    #[pb(enumeration, 3)] pub log_mode: Option<WindowManagerConfigLogMode>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`WindowManagerConfig`], field by field; dropping it closes the message.
-pub struct WindowManagerConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`WindowManagerConfig`]; dropping it closes the message.
+pub struct WindowManagerConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for WindowManagerConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.WindowManagerConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl WindowManagerConfigWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn log_frequency(
+    #[inline] pub fn log_frequency(
         &mut self,
         value: WindowManagerConfigLogFrequency,
     ) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, enumeration.
-    #[inline]
-    pub fn log_level(&mut self, value: WindowManagerConfigLogLevel) -> &mut Self {
+    #[inline] pub fn log_level(&mut self, value: WindowManagerConfigLogLevel) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
-    /// Field 3, enumeration.
-    #[inline]
-    pub fn log_mode(&mut self, value: WindowManagerConfigLogMode) -> &mut Self {
+    #[inline] pub fn log_mode(&mut self, value: WindowManagerConfigLogMode) -> &mut Self {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.WindowManagerConfig` where it lies, field by field.
+pub type WindowManagerConfigReader<'a> = rt::TypedReader<
+    'a,
+    WindowManagerConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.WindowManagerConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum WindowManagerConfigField<'a> {
-    /// Field 1, enumeration.
     LogFrequency(WindowManagerConfigLogFrequency),
-    /// Field 2, enumeration.
     LogLevel(WindowManagerConfigLogLevel),
-    /// Field 3, enumeration.
     LogMode(WindowManagerConfigLogMode),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.WindowManagerConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct WindowManagerConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> WindowManagerConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<WindowManagerConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        WindowManagerConfigField::LogFrequency(
-                            WindowManagerConfigLogFrequency(f.enumeration()?),
-                        )
-                    }
-                    16 => {
-                        WindowManagerConfigField::LogLevel(
-                            WindowManagerConfigLogLevel(f.enumeration()?),
-                        )
-                    }
-                    24 => {
-                        WindowManagerConfigField::LogMode(
-                            WindowManagerConfigLogMode(f.enumeration()?),
-                        )
-                    }
-                    _ => WindowManagerConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for WindowManagerConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::LogFrequency(WindowManagerConfigLogFrequency(f.enumeration()?)),
+            16 => Self::LogLevel(WindowManagerConfigLogLevel(f.enumeration()?)),
+            24 => Self::LogMode(WindowManagerConfigLogMode(f.enumeration()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for WindowManagerConfigReader<'a> {
-    type Item = Result<WindowManagerConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl WindowManagerConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.WindowManagerConfig",
-            fields: &[
-                d::optional(
-                    "log_frequency",
-                    1,
-                    d::enum_kind::<WindowManagerConfigLogFrequency>(),
-                ),
-                d::optional(
-                    "log_level",
-                    2,
-                    d::enum_kind::<WindowManagerConfigLogLevel>(),
-                ),
-                d::optional("log_mode", 3, d::enum_kind::<WindowManagerConfigLogMode>()),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.WindowManagerConfig",
+        &[
+            d::optional(
+                "log_frequency",
+                1,
+                d::enum_kind::<WindowManagerConfigLogFrequency>(),
+            ),
+            d::optional("log_level", 2, d::enum_kind::<WindowManagerConfigLogLevel>()),
+            d::optional("log_mode", 3, d::enum_kind::<WindowManagerConfigLogMode>()),
+        ],
+    );
 }

@@ -2,22 +2,19 @@
 
 //! `perfetto/config/chrome/chrome_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromeConfig.ClientPriority`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeConfigClientPriority(pub i32);
 impl ChromeConfigClientPriority {
-    /// Value 0.
     pub const UNKNOWN: Self = Self(0);
-    /// Value 1.
     pub const BACKGROUND: Self = Self(1);
-    /// Value 2.
     pub const USER_INITIATED: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for ChromeConfigClientPriority {
     const NAME: &'static str = "perfetto.protos.ChromeConfig.ClientPriority";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -25,184 +22,110 @@ impl protozero::Enumeration for ChromeConfigClientPriority {
         ("BACKGROUND", 1),
         ("USER_INITIATED", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for ChromeConfigClientPriority {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for ChromeConfigClientPriority {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.ChromeConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeConfig {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub trace_config: Option<String>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub privacy_filtering_enabled: Option<bool>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub convert_to_legacy_json: Option<bool>,
-    /// Field 4, enumeration.
-    #[pb(enumeration, 4)]
-    pub client_priority: Option<ChromeConfigClientPriority>,
-    /// Field 5, string.
-    #[pb(string, 5)]
-    pub json_agent_label_filter: Option<String>,
-    /// Field 6, bool.
-    #[pb(bool, 6)]
-    pub event_package_name_filter_enabled: Option<bool>,
+    #[pb(string, 1)] pub trace_config: Option<String>,
+    #[pb(bool, 2)] pub privacy_filtering_enabled: Option<bool>,
+    #[pb(bool, 3)] pub convert_to_legacy_json: Option<bool>,
+    #[pb(enumeration, 4)] pub client_priority: Option<ChromeConfigClientPriority>,
+    #[pb(string, 5)] pub json_agent_label_filter: Option<String>,
+    #[pb(bool, 6)] pub event_package_name_filter_enabled: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromeConfig`], field by field; dropping it closes the message.
-pub struct ChromeConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromeConfig`]; dropping it closes the message.
+pub struct ChromeConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromeConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromeConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromeConfigWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn trace_config(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, bool.
-    #[inline]
-    pub fn privacy_filtering_enabled(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn trace_config(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn privacy_filtering_enabled(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, bool.
-    #[inline]
-    pub fn convert_to_legacy_json(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn convert_to_legacy_json(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, enumeration.
-    #[inline]
-    pub fn client_priority(&mut self, value: ChromeConfigClientPriority) -> &mut Self {
+    #[inline] pub fn client_priority(&mut self, value: ChromeConfigClientPriority) -> &mut Self {
         rt::enumeration::<4>(&mut self.s, value.0);
         self
     }
-    /// Field 5, string.
-    #[inline]
-    pub fn json_agent_label_filter(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn json_agent_label_filter(&mut self, value: &str) -> &mut Self {
         rt::string::<5>(&mut self.s, value);
         self
     }
-    /// Field 6, bool.
-    #[inline]
-    pub fn event_package_name_filter_enabled(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn event_package_name_filter_enabled(&mut self, value: bool) -> &mut Self {
         rt::bool::<6>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromeConfig` where it lies, field by field.
+pub type ChromeConfigReader<'a> = rt::TypedReader<'a, ChromeConfigField<'a>>;
 /// A field of a `perfetto.protos.ChromeConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromeConfigField<'a> {
-    /// Field 1, string.
     TraceConfig(&'a str),
-    /// Field 2, bool.
     PrivacyFilteringEnabled(bool),
-    /// Field 3, bool.
     ConvertToLegacyJson(bool),
-    /// Field 4, enumeration.
     ClientPriority(ChromeConfigClientPriority),
-    /// Field 5, string.
     JsonAgentLabelFilter(&'a str),
-    /// Field 6, bool.
     EventPackageNameFilterEnabled(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromeConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromeConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromeConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ChromeConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => ChromeConfigField::TraceConfig(f.string()?),
-                    16 => ChromeConfigField::PrivacyFilteringEnabled(f.bool()?),
-                    24 => ChromeConfigField::ConvertToLegacyJson(f.bool()?),
-                    32 => {
-                        ChromeConfigField::ClientPriority(
-                            ChromeConfigClientPriority(f.enumeration()?),
-                        )
-                    }
-                    42 => ChromeConfigField::JsonAgentLabelFilter(f.string()?),
-                    48 => ChromeConfigField::EventPackageNameFilterEnabled(f.bool()?),
-                    _ => ChromeConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromeConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::TraceConfig(f.string()?),
+            16 => Self::PrivacyFilteringEnabled(f.bool()?),
+            24 => Self::ConvertToLegacyJson(f.bool()?),
+            32 => Self::ClientPriority(ChromeConfigClientPriority(f.enumeration()?)),
+            42 => Self::JsonAgentLabelFilter(f.string()?),
+            48 => Self::EventPackageNameFilterEnabled(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromeConfigReader<'a> {
-    type Item = Result<ChromeConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromeConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromeConfig",
-            fields: &[
-                d::optional("trace_config", 1, d::Kind::String),
-                d::optional("privacy_filtering_enabled", 2, d::Kind::Bool),
-                d::optional("convert_to_legacy_json", 3, d::Kind::Bool),
-                d::optional(
-                    "client_priority",
-                    4,
-                    d::enum_kind::<ChromeConfigClientPriority>(),
-                ),
-                d::optional("json_agent_label_filter", 5, d::Kind::String),
-                d::optional("event_package_name_filter_enabled", 6, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromeConfig",
+        &[
+            d::optional("trace_config", 1, d::Kind::String),
+            d::optional("privacy_filtering_enabled", 2, d::Kind::Bool),
+            d::optional("convert_to_legacy_json", 3, d::Kind::Bool),
+            d::optional(
+                "client_priority",
+                4,
+                d::enum_kind::<ChromeConfigClientPriority>(),
+            ),
+            d::optional("json_agent_label_filter", 5, d::Kind::String),
+            d::optional("event_package_name_filter_enabled", 6, d::Kind::Bool),
+        ],
+    );
 }

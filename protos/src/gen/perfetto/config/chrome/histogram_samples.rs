@@ -2,273 +2,148 @@
 
 //! `perfetto/config/chrome/histogram_samples.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromiumHistogramSamplesConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromiumHistogramSamplesConfig {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub histograms: Vec<ChromiumHistogramSamplesConfigHistogramSample>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub filter_histogram_names: Option<bool>,
+    #[pb(message, 1, repeated)] pub histograms: Vec<ChromiumHistogramSamplesConfigHistogramSample>,
+    #[pb(bool, 2)] pub filter_histogram_names: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromiumHistogramSamplesConfig`], field by field; dropping it closes the message.
-pub struct ChromiumHistogramSamplesConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromiumHistogramSamplesConfig`]; dropping it closes the message.
+pub struct ChromiumHistogramSamplesConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromiumHistogramSamplesConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromiumHistogramSamplesConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromiumHistogramSamplesConfigWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn histograms(
+    #[inline] pub fn histograms(
         &mut self,
     ) -> ChromiumHistogramSamplesConfigHistogramSampleWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `histograms`, its body already encoded.
-    #[inline]
-    pub fn histograms_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn histograms_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Field 2, bool.
-    #[inline]
-    pub fn filter_histogram_names(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn filter_histogram_names(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromiumHistogramSamplesConfig` where it lies, field by field.
+pub type ChromiumHistogramSamplesConfigReader<'a> = rt::TypedReader<
+    'a,
+    ChromiumHistogramSamplesConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.ChromiumHistogramSamplesConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromiumHistogramSamplesConfigField<'a> {
-    /// Field 1, repeated message.
     Histograms(ChromiumHistogramSamplesConfigHistogramSampleReader<'a>),
-    /// Field 2, bool.
     FilterHistogramNames(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromiumHistogramSamplesConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromiumHistogramSamplesConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromiumHistogramSamplesConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ChromiumHistogramSamplesConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        ChromiumHistogramSamplesConfigField::Histograms(
-                            ChromiumHistogramSamplesConfigHistogramSampleReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    16 => {
-                        ChromiumHistogramSamplesConfigField::FilterHistogramNames(
-                            f.bool()?,
-                        )
-                    }
-                    _ => ChromiumHistogramSamplesConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromiumHistogramSamplesConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => {
+                Self::Histograms(
+                    ChromiumHistogramSamplesConfigHistogramSampleReader::new(f.bytes()?),
+                )
+            }
+            16 => Self::FilterHistogramNames(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromiumHistogramSamplesConfigReader<'a> {
-    type Item = Result<ChromiumHistogramSamplesConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromiumHistogramSamplesConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromiumHistogramSamplesConfig",
-            fields: &[
-                d::repeated(
-                    "histograms",
-                    1,
-                    d::Kind::Message(|| {
-                        ChromiumHistogramSamplesConfigHistogramSample::DESCRIPTOR
-                    }),
-                ),
-                d::optional("filter_histogram_names", 2, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromiumHistogramSamplesConfig",
+        &[
+            d::repeated(
+                "histograms",
+                1,
+                d::of!(ChromiumHistogramSamplesConfigHistogramSample),
+            ),
+            d::optional("filter_histogram_names", 2, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromiumHistogramSamplesConfigHistogramSample {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub histogram_name: Option<String>,
-    /// Field 2, int64.
-    #[pb(int64, 2)]
-    pub min_value: Option<i64>,
-    /// Field 3, int64.
-    #[pb(int64, 3)]
-    pub max_value: Option<i64>,
+    #[pb(string, 1)] pub histogram_name: Option<String>,
+    #[pb(int64, 2)] pub min_value: Option<i64>,
+    #[pb(int64, 3)] pub max_value: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromiumHistogramSamplesConfigHistogramSample`], field by field; dropping it closes the message.
-pub struct ChromiumHistogramSamplesConfigHistogramSampleWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromiumHistogramSamplesConfigHistogramSample`]; dropping it closes the message.
+pub struct ChromiumHistogramSamplesConfigHistogramSampleWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromiumHistogramSamplesConfigHistogramSampleWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromiumHistogramSamplesConfigHistogramSampleWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn histogram_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int64.
-    #[inline]
-    pub fn min_value(&mut self, value: i64) -> &mut Self {
-        rt::int64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, int64.
-    #[inline]
-    pub fn max_value(&mut self, value: i64) -> &mut Self {
-        rt::int64::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn histogram_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn min_value(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
+    #[inline] pub fn max_value(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample` where it lies, field by field.
+pub type ChromiumHistogramSamplesConfigHistogramSampleReader<'a> = rt::TypedReader<
+    'a,
+    ChromiumHistogramSamplesConfigHistogramSampleField<'a>,
+>;
 /// A field of a `perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromiumHistogramSamplesConfigHistogramSampleField<'a> {
-    /// Field 1, string.
     HistogramName(&'a str),
-    /// Field 2, int64.
     MinValue(i64),
-    /// Field 3, int64.
     MaxValue(i64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromiumHistogramSamplesConfigHistogramSampleReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromiumHistogramSamplesConfigHistogramSampleReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<ChromiumHistogramSamplesConfigHistogramSampleField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        ChromiumHistogramSamplesConfigHistogramSampleField::HistogramName(
-                            f.string()?,
-                        )
-                    }
-                    16 => {
-                        ChromiumHistogramSamplesConfigHistogramSampleField::MinValue(
-                            f.int64()?,
-                        )
-                    }
-                    24 => {
-                        ChromiumHistogramSamplesConfigHistogramSampleField::MaxValue(
-                            f.int64()?,
-                        )
-                    }
-                    _ => {
-                        ChromiumHistogramSamplesConfigHistogramSampleField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromiumHistogramSamplesConfigHistogramSampleField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::HistogramName(f.string()?),
+            16 => Self::MinValue(f.int64()?),
+            24 => Self::MaxValue(f.int64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromiumHistogramSamplesConfigHistogramSampleReader<'a> {
-    type Item = Result<
-        ChromiumHistogramSamplesConfigHistogramSampleField<'a>,
-        rt::DecodeError,
-    >;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromiumHistogramSamplesConfigHistogramSample {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample",
-            fields: &[
-                d::optional("histogram_name", 1, d::Kind::String),
-                d::optional("min_value", 2, d::Kind::Int64),
-                d::optional("max_value", 3, d::Kind::Int64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample",
+        &[
+            d::optional("histogram_name", 1, d::Kind::String),
+            d::optional("min_value", 2, d::Kind::Int64),
+            d::optional("max_value", 3, d::Kind::Int64),
+        ],
+    );
 }

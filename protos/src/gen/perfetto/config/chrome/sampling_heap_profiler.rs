@@ -2,119 +2,70 @@
 
 //! `perfetto/config/chrome/sampling_heap_profiler.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromiumSamplingHeapProfilerConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromiumSamplingHeapProfilerConfig {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub sampling_interval_bytes: Option<u64>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub sampling_interval_ms: Option<u32>,
+    #[pb(uint64, 1)] pub sampling_interval_bytes: Option<u64>,
+    #[pb(uint32, 2)] pub sampling_interval_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromiumSamplingHeapProfilerConfig`], field by field; dropping it closes the message.
-pub struct ChromiumSamplingHeapProfilerConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromiumSamplingHeapProfilerConfig`]; dropping it closes the message.
+pub struct ChromiumSamplingHeapProfilerConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromiumSamplingHeapProfilerConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromiumSamplingHeapProfilerConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromiumSamplingHeapProfilerConfigWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn sampling_interval_bytes(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn sampling_interval_bytes(&mut self, value: u64) -> &mut Self {
         rt::uint64::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn sampling_interval_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn sampling_interval_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<2>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromiumSamplingHeapProfilerConfig` where it lies, field by field.
+pub type ChromiumSamplingHeapProfilerConfigReader<'a> = rt::TypedReader<
+    'a,
+    ChromiumSamplingHeapProfilerConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.ChromiumSamplingHeapProfilerConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromiumSamplingHeapProfilerConfigField<'a> {
-    /// Field 1, uint64.
     SamplingIntervalBytes(u64),
-    /// Field 2, uint32.
     SamplingIntervalMs(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromiumSamplingHeapProfilerConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromiumSamplingHeapProfilerConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromiumSamplingHeapProfilerConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ChromiumSamplingHeapProfilerConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        ChromiumSamplingHeapProfilerConfigField::SamplingIntervalBytes(
-                            f.uint64()?,
-                        )
-                    }
-                    16 => {
-                        ChromiumSamplingHeapProfilerConfigField::SamplingIntervalMs(
-                            f.uint32()?,
-                        )
-                    }
-                    _ => {
-                        ChromiumSamplingHeapProfilerConfigField::Unknown(f.unknown(tag)?)
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromiumSamplingHeapProfilerConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::SamplingIntervalBytes(f.uint64()?),
+            16 => Self::SamplingIntervalMs(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromiumSamplingHeapProfilerConfigReader<'a> {
-    type Item = Result<ChromiumSamplingHeapProfilerConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromiumSamplingHeapProfilerConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromiumSamplingHeapProfilerConfig",
-            fields: &[
-                d::optional("sampling_interval_bytes", 1, d::Kind::Uint64),
-                d::optional("sampling_interval_ms", 2, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromiumSamplingHeapProfilerConfig",
+        &[
+            d::optional("sampling_interval_bytes", 1, d::Kind::Uint64),
+            d::optional("sampling_interval_ms", 2, d::Kind::Uint32),
+        ],
+    );
 }

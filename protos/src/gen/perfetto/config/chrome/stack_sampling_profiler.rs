@@ -2,102 +2,60 @@
 
 //! `perfetto/config/chrome/stack_sampling_profiler.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromiumStackSamplingProfilerConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromiumStackSamplingProfilerConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub sampling_interval_ms: Option<u32>,
+    #[pb(uint32, 1)] pub sampling_interval_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromiumStackSamplingProfilerConfig`], field by field; dropping it closes the message.
-pub struct ChromiumStackSamplingProfilerConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromiumStackSamplingProfilerConfig`]; dropping it closes the message.
+pub struct ChromiumStackSamplingProfilerConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromiumStackSamplingProfilerConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromiumStackSamplingProfilerConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromiumStackSamplingProfilerConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn sampling_interval_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn sampling_interval_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<1>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromiumStackSamplingProfilerConfig` where it lies, field by field.
+pub type ChromiumStackSamplingProfilerConfigReader<'a> = rt::TypedReader<
+    'a,
+    ChromiumStackSamplingProfilerConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.ChromiumStackSamplingProfilerConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromiumStackSamplingProfilerConfigField<'a> {
-    /// Field 1, uint32.
     SamplingIntervalMs(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromiumStackSamplingProfilerConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromiumStackSamplingProfilerConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromiumStackSamplingProfilerConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ChromiumStackSamplingProfilerConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        ChromiumStackSamplingProfilerConfigField::SamplingIntervalMs(
-                            f.uint32()?,
-                        )
-                    }
-                    _ => {
-                        ChromiumStackSamplingProfilerConfigField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromiumStackSamplingProfilerConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::SamplingIntervalMs(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromiumStackSamplingProfilerConfigReader<'a> {
-    type Item = Result<ChromiumStackSamplingProfilerConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromiumStackSamplingProfilerConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromiumStackSamplingProfilerConfig",
-            fields: &[d::optional("sampling_interval_ms", 1, d::Kind::Uint32)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromiumStackSamplingProfilerConfig",
+        &[d::optional("sampling_interval_ms", 1, d::Kind::Uint32)],
+    );
 }

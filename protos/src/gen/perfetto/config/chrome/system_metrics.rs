@@ -2,96 +2,60 @@
 
 //! `perfetto/config/chrome/system_metrics.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromiumSystemMetricsConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromiumSystemMetricsConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub sampling_interval_ms: Option<u32>,
+    #[pb(uint32, 1)] pub sampling_interval_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromiumSystemMetricsConfig`], field by field; dropping it closes the message.
-pub struct ChromiumSystemMetricsConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromiumSystemMetricsConfig`]; dropping it closes the message.
+pub struct ChromiumSystemMetricsConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromiumSystemMetricsConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromiumSystemMetricsConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromiumSystemMetricsConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn sampling_interval_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn sampling_interval_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<1>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromiumSystemMetricsConfig` where it lies, field by field.
+pub type ChromiumSystemMetricsConfigReader<'a> = rt::TypedReader<
+    'a,
+    ChromiumSystemMetricsConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.ChromiumSystemMetricsConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromiumSystemMetricsConfigField<'a> {
-    /// Field 1, uint32.
     SamplingIntervalMs(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromiumSystemMetricsConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromiumSystemMetricsConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromiumSystemMetricsConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ChromiumSystemMetricsConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        ChromiumSystemMetricsConfigField::SamplingIntervalMs(f.uint32()?)
-                    }
-                    _ => ChromiumSystemMetricsConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromiumSystemMetricsConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::SamplingIntervalMs(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromiumSystemMetricsConfigReader<'a> {
-    type Item = Result<ChromiumSystemMetricsConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromiumSystemMetricsConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromiumSystemMetricsConfig",
-            fields: &[d::optional("sampling_interval_ms", 1, d::Kind::Uint32)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromiumSystemMetricsConfig",
+        &[d::optional("sampling_interval_ms", 1, d::Kind::Uint32)],
+    );
 }

@@ -2,107 +2,61 @@
 
 //! `perfetto/config/chrome/v8_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.V8Config`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct V8Config {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub log_script_sources: Option<bool>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub log_instructions: Option<bool>,
+    #[pb(bool, 1)] pub log_script_sources: Option<bool>,
+    #[pb(bool, 2)] pub log_instructions: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`V8Config`], field by field; dropping it closes the message.
-pub struct V8ConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`V8Config`]; dropping it closes the message.
+pub struct V8ConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for V8ConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.V8Config";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl V8ConfigWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn log_script_sources(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, bool.
-    #[inline]
-    pub fn log_instructions(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn log_script_sources(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    #[inline] pub fn log_instructions(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.V8Config` where it lies, field by field.
+pub type V8ConfigReader<'a> = rt::TypedReader<'a, V8ConfigField<'a>>;
 /// A field of a `perfetto.protos.V8Config`.
 #[derive(Clone, Copy, Debug)]
 pub enum V8ConfigField<'a> {
-    /// Field 1, bool.
     LogScriptSources(bool),
-    /// Field 2, bool.
     LogInstructions(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.V8Config` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct V8ConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> V8ConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<V8ConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => V8ConfigField::LogScriptSources(f.bool()?),
-                    16 => V8ConfigField::LogInstructions(f.bool()?),
-                    _ => V8ConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for V8ConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::LogScriptSources(f.bool()?),
+            16 => Self::LogInstructions(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for V8ConfigReader<'a> {
-    type Item = Result<V8ConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl V8Config {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.V8Config",
-            fields: &[
-                d::optional("log_script_sources", 1, d::Kind::Bool),
-                d::optional("log_instructions", 2, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.V8Config",
+        &[
+            d::optional("log_script_sources", 1, d::Kind::Bool),
+            d::optional("log_instructions", 2, d::Kind::Bool),
+        ],
+    );
 }

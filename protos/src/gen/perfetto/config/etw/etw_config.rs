@@ -2,222 +2,136 @@
 
 //! `perfetto/config/etw/etw_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.EtwConfig.KernelFlag`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EtwConfigKernelFlag(pub i32);
 impl EtwConfigKernelFlag {
-    /// Value 0.
     pub const CSWITCH: Self = Self(0);
-    /// Value 1.
     pub const DISPATCHER: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for EtwConfigKernelFlag {
     const NAME: &'static str = "perfetto.protos.EtwConfig.KernelFlag";
     const VALUES: &'static [(&'static str, i32)] = &[("CSWITCH", 0), ("DISPATCHER", 1)];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for EtwConfigKernelFlag {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for EtwConfigKernelFlag {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.EtwConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct EtwConfig {
-    /// Field 1, repeated enumeration.
-    ///
     /// Deprecated.
-    #[pb(enumeration, 1, repeated)]
-    pub kernel_flags: Vec<EtwConfigKernelFlag>,
-    /// Field 2, repeated string.
-    #[pb(string, 2, repeated)]
-    pub scheduler_provider_events: Vec<String>,
-    /// Field 3, repeated string.
-    #[pb(string, 3, repeated)]
-    pub memory_provider_events: Vec<String>,
-    /// Field 4, repeated string.
-    ///
+    #[pb(enumeration, 1, repeated)] pub kernel_flags: Vec<EtwConfigKernelFlag>,
+    #[pb(string, 2, repeated)] pub scheduler_provider_events: Vec<String>,
+    #[pb(string, 3, repeated)] pub memory_provider_events: Vec<String>,
     /// Deprecated.
-    #[pb(string, 4, repeated)]
-    pub file_provider_events: Vec<String>,
-    /// Field 5, repeated string.
-    #[pb(string, 5, repeated)]
-    pub stack_sampling_events: Vec<String>,
-    /// Field 6, repeated string.
-    ///
+    #[pb(string, 4, repeated)] pub file_provider_events: Vec<String>,
+    #[pb(string, 5, repeated)] pub stack_sampling_events: Vec<String>,
     /// Deprecated.
-    #[pb(string, 6, repeated)]
-    pub disk_provider_events: Vec<String>,
-    /// Field 7, repeated string.
-    #[pb(string, 7, repeated)]
-    pub system_io_provider_events: Vec<String>,
+    #[pb(string, 6, repeated)] pub disk_provider_events: Vec<String>,
+    #[pb(string, 7, repeated)] pub system_io_provider_events: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`EtwConfig`], field by field; dropping it closes the message.
-pub struct EtwConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`EtwConfig`]; dropping it closes the message.
+pub struct EtwConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for EtwConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.EtwConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl EtwConfigWriter<'_> {
-    /// Field 1, repeated enumeration.
-    #[inline]
-    pub fn kernel_flags(&mut self, value: EtwConfigKernelFlag) -> &mut Self {
+    #[inline] pub fn kernel_flags(&mut self, value: EtwConfigKernelFlag) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, repeated string.
-    #[inline]
-    pub fn scheduler_provider_events(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn scheduler_provider_events(&mut self, value: &str) -> &mut Self {
         rt::string::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, repeated string.
-    #[inline]
-    pub fn memory_provider_events(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn memory_provider_events(&mut self, value: &str) -> &mut Self {
         rt::string::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, repeated string.
-    #[inline]
-    pub fn file_provider_events(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn file_provider_events(&mut self, value: &str) -> &mut Self {
         rt::string::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, repeated string.
-    #[inline]
-    pub fn stack_sampling_events(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn stack_sampling_events(&mut self, value: &str) -> &mut Self {
         rt::string::<5>(&mut self.s, value);
         self
     }
-    /// Field 6, repeated string.
-    #[inline]
-    pub fn disk_provider_events(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn disk_provider_events(&mut self, value: &str) -> &mut Self {
         rt::string::<6>(&mut self.s, value);
         self
     }
-    /// Field 7, repeated string.
-    #[inline]
-    pub fn system_io_provider_events(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn system_io_provider_events(&mut self, value: &str) -> &mut Self {
         rt::string::<7>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.EtwConfig` where it lies, field by field.
+pub type EtwConfigReader<'a> = rt::TypedReader<'a, EtwConfigField<'a>>;
 /// A field of a `perfetto.protos.EtwConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum EtwConfigField<'a> {
-    /// Field 1, repeated enumeration.
     KernelFlags(EtwConfigKernelFlag),
-    /// Field 2, repeated string.
     SchedulerProviderEvents(&'a str),
-    /// Field 3, repeated string.
     MemoryProviderEvents(&'a str),
-    /// Field 4, repeated string.
     FileProviderEvents(&'a str),
-    /// Field 5, repeated string.
     StackSamplingEvents(&'a str),
-    /// Field 6, repeated string.
     DiskProviderEvents(&'a str),
-    /// Field 7, repeated string.
     SystemIoProviderEvents(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.EtwConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct EtwConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> EtwConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<EtwConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            EtwConfigField::KernelFlags(
-                                EtwConfigKernelFlag(f.enumeration()?),
-                            )
-                        }
-                        10 => {
-                            f.begin_run(8)?;
-                            continue;
-                        }
-                        18 => EtwConfigField::SchedulerProviderEvents(f.string()?),
-                        26 => EtwConfigField::MemoryProviderEvents(f.string()?),
-                        34 => EtwConfigField::FileProviderEvents(f.string()?),
-                        42 => EtwConfigField::StackSamplingEvents(f.string()?),
-                        50 => EtwConfigField::DiskProviderEvents(f.string()?),
-                        58 => EtwConfigField::SystemIoProviderEvents(f.string()?),
-                        _ => EtwConfigField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for EtwConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::KernelFlags(EtwConfigKernelFlag(f.enumeration()?)),
+            10 => return rt::run(f, 8),
+            18 => Self::SchedulerProviderEvents(f.string()?),
+            26 => Self::MemoryProviderEvents(f.string()?),
+            34 => Self::FileProviderEvents(f.string()?),
+            42 => Self::StackSamplingEvents(f.string()?),
+            50 => Self::DiskProviderEvents(f.string()?),
+            58 => Self::SystemIoProviderEvents(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for EtwConfigReader<'a> {
-    type Item = Result<EtwConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl EtwConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.EtwConfig",
-            fields: &[
-                d::repeated("kernel_flags", 1, d::enum_kind::<EtwConfigKernelFlag>()),
-                d::repeated("scheduler_provider_events", 2, d::Kind::String),
-                d::repeated("memory_provider_events", 3, d::Kind::String),
-                d::repeated("file_provider_events", 4, d::Kind::String),
-                d::repeated("stack_sampling_events", 5, d::Kind::String),
-                d::repeated("disk_provider_events", 6, d::Kind::String),
-                d::repeated("system_io_provider_events", 7, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.EtwConfig",
+        &[
+            d::repeated("kernel_flags", 1, d::enum_kind::<EtwConfigKernelFlag>()),
+            d::repeated("scheduler_provider_events", 2, d::Kind::String),
+            d::repeated("memory_provider_events", 3, d::Kind::String),
+            d::repeated("file_provider_events", 4, d::Kind::String),
+            d::repeated("stack_sampling_events", 5, d::Kind::String),
+            d::repeated("disk_provider_events", 6, d::Kind::String),
+            d::repeated("system_io_provider_events", 7, d::Kind::String),
+        ],
+    );
 }

@@ -2,92 +2,54 @@
 
 //! `perfetto/config/ftrace/frozen_ftrace_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.FrozenFtraceConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FrozenFtraceConfig {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub instance_name: Option<String>,
+    #[pb(string, 1)] pub instance_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FrozenFtraceConfig`], field by field; dropping it closes the message.
-pub struct FrozenFtraceConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FrozenFtraceConfig`]; dropping it closes the message.
+pub struct FrozenFtraceConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FrozenFtraceConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FrozenFtraceConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FrozenFtraceConfigWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn instance_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn instance_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FrozenFtraceConfig` where it lies, field by field.
+pub type FrozenFtraceConfigReader<'a> = rt::TypedReader<'a, FrozenFtraceConfigField<'a>>;
 /// A field of a `perfetto.protos.FrozenFtraceConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum FrozenFtraceConfigField<'a> {
-    /// Field 1, string.
     InstanceName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FrozenFtraceConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FrozenFtraceConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FrozenFtraceConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<FrozenFtraceConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => FrozenFtraceConfigField::InstanceName(f.string()?),
-                    _ => FrozenFtraceConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for FrozenFtraceConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::InstanceName(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FrozenFtraceConfigReader<'a> {
-    type Item = Result<FrozenFtraceConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FrozenFtraceConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FrozenFtraceConfig",
-            fields: &[d::optional("instance_name", 1, d::Kind::String)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FrozenFtraceConfig",
+        &[d::optional("instance_name", 1, d::Kind::String)],
+    );
 }

@@ -2,22 +2,19 @@
 
 //! `perfetto/config/ftrace/ftrace_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.FtraceConfig.KsymsMemPolicy`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FtraceConfigKsymsMemPolicy(pub i32);
 impl FtraceConfigKsymsMemPolicy {
-    /// Value 0.
     pub const KSYMS_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const KSYMS_CLEANUP_ON_STOP: Self = Self(1);
-    /// Value 2.
     pub const KSYMS_RETAIN: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for FtraceConfigKsymsMemPolicy {
     const NAME: &'static str = "perfetto.protos.FtraceConfig.KsymsMemPolicy";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -25,41 +22,30 @@ impl protozero::Enumeration for FtraceConfigKsymsMemPolicy {
         ("KSYMS_CLEANUP_ON_STOP", 1),
         ("KSYMS_RETAIN", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for FtraceConfigKsymsMemPolicy {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for FtraceConfigKsymsMemPolicy {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.FtraceConfig.KprobeEvent.KprobeType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FtraceConfigKprobeEventKprobeType(pub i32);
 impl FtraceConfigKprobeEventKprobeType {
-    /// Value 0.
     pub const KPROBE_TYPE_UNKNOWN: Self = Self(0);
-    /// Value 1.
     pub const KPROBE_TYPE_KPROBE: Self = Self(1);
-    /// Value 2.
     pub const KPROBE_TYPE_KRETPROBE: Self = Self(2);
-    /// Value 3.
     pub const KPROBE_TYPE_BOTH: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for FtraceConfigKprobeEventKprobeType {
     const NAME: &'static str = "perfetto.protos.FtraceConfig.KprobeEvent.KprobeType";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -68,39 +54,29 @@ impl protozero::Enumeration for FtraceConfigKprobeEventKprobeType {
         ("KPROBE_TYPE_KRETPROBE", 2),
         ("KPROBE_TYPE_BOTH", 3),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for FtraceConfigKprobeEventKprobeType {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for FtraceConfigKprobeEventKprobeType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.FtraceConfig.TracefsOption.State`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FtraceConfigTracefsOptionState(pub i32);
 impl FtraceConfigTracefsOptionState {
-    /// Value 0.
     pub const STATE_UNKNOWN: Self = Self(0);
-    /// Value 1.
     pub const STATE_ENABLED: Self = Self(1);
-    /// Value 2.
     pub const STATE_DISABLED: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for FtraceConfigTracefsOptionState {
     const NAME: &'static str = "perfetto.protos.FtraceConfig.TracefsOption.State";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -108,1253 +84,666 @@ impl protozero::Enumeration for FtraceConfigTracefsOptionState {
         ("STATE_ENABLED", 1),
         ("STATE_DISABLED", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for FtraceConfigTracefsOptionState {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for FtraceConfigTracefsOptionState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.FtraceConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceConfig {
-    /// Field 1, repeated string.
-    #[pb(string, 1, repeated)]
-    pub ftrace_events: Vec<String>,
-    /// Field 2, repeated string.
-    #[pb(string, 2, repeated)]
-    pub atrace_categories: Vec<String>,
-    /// Field 3, repeated string.
-    #[pb(string, 3, repeated)]
-    pub atrace_apps: Vec<String>,
-    /// Field 10, uint32.
-    #[pb(uint32, 10)]
-    pub buffer_size_kb: Option<u32>,
-    /// Field 11, uint32.
-    #[pb(uint32, 11)]
-    pub drain_period_ms: Option<u32>,
-    /// Field 12, message.
-    #[pb(message, 12)]
-    pub compact_sched: Option<FtraceConfigCompactSchedConfig>,
-    /// Field 13, bool.
-    #[pb(bool, 13)]
-    pub symbolize_ksyms: Option<bool>,
-    /// Field 14, bool.
-    ///
+    #[pb(string, 1, repeated)] pub ftrace_events: Vec<String>,
+    #[pb(string, 2, repeated)] pub atrace_categories: Vec<String>,
+    #[pb(string, 3, repeated)] pub atrace_apps: Vec<String>,
+    #[pb(uint32, 10)] pub buffer_size_kb: Option<u32>,
+    #[pb(uint32, 11)] pub drain_period_ms: Option<u32>,
+    #[pb(message, 12)] pub compact_sched: Option<FtraceConfigCompactSchedConfig>,
+    #[pb(bool, 13)] pub symbolize_ksyms: Option<bool>,
     /// Deprecated.
-    #[pb(bool, 14)]
-    pub initialize_ksyms_synchronously_for_testing: Option<bool>,
-    /// Field 15, bool.
-    #[pb(bool, 15)]
-    pub throttle_rss_stat: Option<bool>,
-    /// Field 16, bool.
-    #[pb(bool, 16)]
-    pub disable_generic_events: Option<bool>,
-    /// Field 17, enumeration.
-    #[pb(enumeration, 17)]
-    pub ksyms_mem_policy: Option<FtraceConfigKsymsMemPolicy>,
-    /// Field 18, repeated string.
-    #[pb(string, 18, repeated)]
-    pub syscall_events: Vec<String>,
-    /// Field 19, bool.
-    #[pb(bool, 19)]
-    pub enable_function_graph: Option<bool>,
-    /// Field 20, repeated string.
-    #[pb(string, 20, repeated)]
-    pub function_filters: Vec<String>,
-    /// Field 21, repeated string.
-    #[pb(string, 21, repeated)]
-    pub function_graph_roots: Vec<String>,
-    /// Field 22, message.
-    #[pb(message, 22)]
-    pub print_filter: Option<FtraceConfigPrintFilter>,
-    /// Field 23, bool.
-    #[pb(bool, 23)]
-    pub preserve_ftrace_buffer: Option<bool>,
-    /// Field 24, bool.
-    #[pb(bool, 24)]
-    pub use_monotonic_raw_clock: Option<bool>,
-    /// Field 25, string.
-    #[pb(string, 25)]
-    pub instance_name: Option<String>,
-    /// Field 27, bool.
-    #[pb(bool, 27)]
-    pub buffer_size_lower_bound: Option<bool>,
-    /// Field 28, repeated string.
-    #[pb(string, 28, repeated)]
-    pub atrace_categories_prefer_sdk: Vec<String>,
-    /// Field 29, uint32.
-    #[pb(uint32, 29)]
-    pub drain_buffer_percent: Option<u32>,
-    /// Field 30, repeated message.
-    #[pb(message, 30, repeated)]
-    pub kprobe_events: Vec<FtraceConfigKprobeEvent>,
-    /// Field 31, bool.
-    #[pb(bool, 31)]
-    pub debug_ftrace_abi: Option<bool>,
-    /// Field 32, bool.
-    #[pb(bool, 32)]
-    pub denser_generic_event_encoding: Option<bool>,
-    /// Field 33, uint32.
-    #[pb(uint32, 33)]
-    pub function_graph_max_depth: Option<u32>,
-    /// Field 34, bool.
-    #[pb(bool, 34)]
-    pub atrace_userspace_only: Option<bool>,
-    /// Field 35, repeated uint32.
-    #[pb(uint32, 35, repeated)]
-    pub tids_to_trace: Vec<u32>,
-    /// Field 36, repeated message.
-    #[pb(message, 36, repeated)]
-    pub tracefs_options: Vec<FtraceConfigTracefsOption>,
-    /// Field 37, string.
-    #[pb(string, 37)]
-    pub tracing_cpumask: Option<String>,
+    #[pb(bool, 14)] pub initialize_ksyms_synchronously_for_testing: Option<bool>,
+    #[pb(bool, 15)] pub throttle_rss_stat: Option<bool>,
+    #[pb(bool, 16)] pub disable_generic_events: Option<bool>,
+    #[pb(enumeration, 17)] pub ksyms_mem_policy: Option<FtraceConfigKsymsMemPolicy>,
+    #[pb(string, 18, repeated)] pub syscall_events: Vec<String>,
+    #[pb(bool, 19)] pub enable_function_graph: Option<bool>,
+    #[pb(string, 20, repeated)] pub function_filters: Vec<String>,
+    #[pb(string, 21, repeated)] pub function_graph_roots: Vec<String>,
+    #[pb(message, 22)] pub print_filter: Option<FtraceConfigPrintFilter>,
+    #[pb(bool, 23)] pub preserve_ftrace_buffer: Option<bool>,
+    #[pb(bool, 24)] pub use_monotonic_raw_clock: Option<bool>,
+    #[pb(string, 25)] pub instance_name: Option<String>,
+    #[pb(bool, 27)] pub buffer_size_lower_bound: Option<bool>,
+    #[pb(string, 28, repeated)] pub atrace_categories_prefer_sdk: Vec<String>,
+    #[pb(uint32, 29)] pub drain_buffer_percent: Option<u32>,
+    #[pb(message, 30, repeated)] pub kprobe_events: Vec<FtraceConfigKprobeEvent>,
+    #[pb(bool, 31)] pub debug_ftrace_abi: Option<bool>,
+    #[pb(bool, 32)] pub denser_generic_event_encoding: Option<bool>,
+    #[pb(uint32, 33)] pub function_graph_max_depth: Option<u32>,
+    #[pb(bool, 34)] pub atrace_userspace_only: Option<bool>,
+    #[pb(uint32, 35, repeated)] pub tids_to_trace: Vec<u32>,
+    #[pb(message, 36, repeated)] pub tracefs_options: Vec<FtraceConfigTracefsOption>,
+    #[pb(string, 37)] pub tracing_cpumask: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FtraceConfig`], field by field; dropping it closes the message.
-pub struct FtraceConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FtraceConfig`]; dropping it closes the message.
+pub struct FtraceConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FtraceConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FtraceConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FtraceConfigWriter<'_> {
-    /// Field 1, repeated string.
-    #[inline]
-    pub fn ftrace_events(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated string.
-    #[inline]
-    pub fn atrace_categories(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn ftrace_events(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn atrace_categories(&mut self, value: &str) -> &mut Self {
         rt::string::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, repeated string.
-    #[inline]
-    pub fn atrace_apps(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 10, uint32.
-    #[inline]
-    pub fn buffer_size_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<10>(&mut self.s, value);
-        self
-    }
-    /// Field 11, uint32.
-    #[inline]
-    pub fn drain_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<11>(&mut self.s, value);
-        self
-    }
-    /// Field 12, message.
-    #[inline]
-    pub fn compact_sched(&mut self) -> FtraceConfigCompactSchedConfigWriter<'_> {
+    #[inline] pub fn atrace_apps(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn buffer_size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
+    #[inline] pub fn drain_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
+    #[inline] pub fn compact_sched(&mut self) -> FtraceConfigCompactSchedConfigWriter<'_> {
         rt::message::<12, _>(&mut self.s)
     }
-    /// `compact_sched`, its body already encoded.
-    #[inline]
-    pub fn compact_sched_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn compact_sched_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<12>(&mut self.s, body);
         self
     }
-    /// Field 13, bool.
-    #[inline]
-    pub fn symbolize_ksyms(&mut self, value: bool) -> &mut Self {
-        rt::bool::<13>(&mut self.s, value);
-        self
-    }
-    /// Field 14, bool.
-    #[inline]
-    pub fn initialize_ksyms_synchronously_for_testing(
+    #[inline] pub fn symbolize_ksyms(&mut self, value: bool) -> &mut Self { rt::bool::<13>(&mut self.s, value); self }
+    #[inline] pub fn initialize_ksyms_synchronously_for_testing(
         &mut self,
         value: bool,
     ) -> &mut Self {
         rt::bool::<14>(&mut self.s, value);
         self
     }
-    /// Field 15, bool.
-    #[inline]
-    pub fn throttle_rss_stat(&mut self, value: bool) -> &mut Self {
-        rt::bool::<15>(&mut self.s, value);
-        self
-    }
-    /// Field 16, bool.
-    #[inline]
-    pub fn disable_generic_events(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn throttle_rss_stat(&mut self, value: bool) -> &mut Self { rt::bool::<15>(&mut self.s, value); self }
+    #[inline] pub fn disable_generic_events(&mut self, value: bool) -> &mut Self {
         rt::bool::<16>(&mut self.s, value);
         self
     }
-    /// Field 17, enumeration.
-    #[inline]
-    pub fn ksyms_mem_policy(&mut self, value: FtraceConfigKsymsMemPolicy) -> &mut Self {
+    #[inline] pub fn ksyms_mem_policy(&mut self, value: FtraceConfigKsymsMemPolicy) -> &mut Self {
         rt::enumeration::<17>(&mut self.s, value.0);
         self
     }
-    /// Field 18, repeated string.
-    #[inline]
-    pub fn syscall_events(&mut self, value: &str) -> &mut Self {
-        rt::string::<18>(&mut self.s, value);
-        self
-    }
-    /// Field 19, bool.
-    #[inline]
-    pub fn enable_function_graph(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn syscall_events(&mut self, value: &str) -> &mut Self { rt::string::<18>(&mut self.s, value); self }
+    #[inline] pub fn enable_function_graph(&mut self, value: bool) -> &mut Self {
         rt::bool::<19>(&mut self.s, value);
         self
     }
-    /// Field 20, repeated string.
-    #[inline]
-    pub fn function_filters(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn function_filters(&mut self, value: &str) -> &mut Self {
         rt::string::<20>(&mut self.s, value);
         self
     }
-    /// Field 21, repeated string.
-    #[inline]
-    pub fn function_graph_roots(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn function_graph_roots(&mut self, value: &str) -> &mut Self {
         rt::string::<21>(&mut self.s, value);
         self
     }
-    /// Field 22, message.
-    #[inline]
-    pub fn print_filter(&mut self) -> FtraceConfigPrintFilterWriter<'_> {
-        rt::message::<22, _>(&mut self.s)
-    }
-    /// `print_filter`, its body already encoded.
-    #[inline]
-    pub fn print_filter_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn print_filter(&mut self) -> FtraceConfigPrintFilterWriter<'_> { rt::message::<22, _>(&mut self.s) }
+    #[inline] pub fn print_filter_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<22>(&mut self.s, body);
         self
     }
-    /// Field 23, bool.
-    #[inline]
-    pub fn preserve_ftrace_buffer(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn preserve_ftrace_buffer(&mut self, value: bool) -> &mut Self {
         rt::bool::<23>(&mut self.s, value);
         self
     }
-    /// Field 24, bool.
-    #[inline]
-    pub fn use_monotonic_raw_clock(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn use_monotonic_raw_clock(&mut self, value: bool) -> &mut Self {
         rt::bool::<24>(&mut self.s, value);
         self
     }
-    /// Field 25, string.
-    #[inline]
-    pub fn instance_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<25>(&mut self.s, value);
-        self
-    }
-    /// Field 27, bool.
-    #[inline]
-    pub fn buffer_size_lower_bound(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn instance_name(&mut self, value: &str) -> &mut Self { rt::string::<25>(&mut self.s, value); self }
+    #[inline] pub fn buffer_size_lower_bound(&mut self, value: bool) -> &mut Self {
         rt::bool::<27>(&mut self.s, value);
         self
     }
-    /// Field 28, repeated string.
-    #[inline]
-    pub fn atrace_categories_prefer_sdk(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn atrace_categories_prefer_sdk(&mut self, value: &str) -> &mut Self {
         rt::string::<28>(&mut self.s, value);
         self
     }
-    /// Field 29, uint32.
-    #[inline]
-    pub fn drain_buffer_percent(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn drain_buffer_percent(&mut self, value: u32) -> &mut Self {
         rt::uint32::<29>(&mut self.s, value);
         self
     }
-    /// Field 30, repeated message.
-    #[inline]
-    pub fn kprobe_events(&mut self) -> FtraceConfigKprobeEventWriter<'_> {
-        rt::message::<30, _>(&mut self.s)
-    }
-    /// `kprobe_events`, its body already encoded.
-    #[inline]
-    pub fn kprobe_events_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn kprobe_events(&mut self) -> FtraceConfigKprobeEventWriter<'_> { rt::message::<30, _>(&mut self.s) }
+    #[inline] pub fn kprobe_events_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<30>(&mut self.s, body);
         self
     }
-    /// Field 31, bool.
-    #[inline]
-    pub fn debug_ftrace_abi(&mut self, value: bool) -> &mut Self {
-        rt::bool::<31>(&mut self.s, value);
-        self
-    }
-    /// Field 32, bool.
-    #[inline]
-    pub fn denser_generic_event_encoding(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn debug_ftrace_abi(&mut self, value: bool) -> &mut Self { rt::bool::<31>(&mut self.s, value); self }
+    #[inline] pub fn denser_generic_event_encoding(&mut self, value: bool) -> &mut Self {
         rt::bool::<32>(&mut self.s, value);
         self
     }
-    /// Field 33, uint32.
-    #[inline]
-    pub fn function_graph_max_depth(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn function_graph_max_depth(&mut self, value: u32) -> &mut Self {
         rt::uint32::<33>(&mut self.s, value);
         self
     }
-    /// Field 34, bool.
-    #[inline]
-    pub fn atrace_userspace_only(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn atrace_userspace_only(&mut self, value: bool) -> &mut Self {
         rt::bool::<34>(&mut self.s, value);
         self
     }
-    /// Field 35, repeated uint32.
-    #[inline]
-    pub fn tids_to_trace(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<35>(&mut self.s, value);
-        self
-    }
-    /// Field 36, repeated message.
-    #[inline]
-    pub fn tracefs_options(&mut self) -> FtraceConfigTracefsOptionWriter<'_> {
+    #[inline] pub fn tids_to_trace(&mut self, value: u32) -> &mut Self { rt::uint32::<35>(&mut self.s, value); self }
+    #[inline] pub fn tracefs_options(&mut self) -> FtraceConfigTracefsOptionWriter<'_> {
         rt::message::<36, _>(&mut self.s)
     }
-    /// `tracefs_options`, its body already encoded.
-    #[inline]
-    pub fn tracefs_options_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn tracefs_options_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<36>(&mut self.s, body);
         self
     }
-    /// Field 37, string.
-    #[inline]
-    pub fn tracing_cpumask(&mut self, value: &str) -> &mut Self {
-        rt::string::<37>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn tracing_cpumask(&mut self, value: &str) -> &mut Self { rt::string::<37>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FtraceConfig` where it lies, field by field.
+pub type FtraceConfigReader<'a> = rt::TypedReader<'a, FtraceConfigField<'a>>;
 /// A field of a `perfetto.protos.FtraceConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum FtraceConfigField<'a> {
-    /// Field 1, repeated string.
     FtraceEvents(&'a str),
-    /// Field 2, repeated string.
     AtraceCategories(&'a str),
-    /// Field 3, repeated string.
     AtraceApps(&'a str),
-    /// Field 10, uint32.
     BufferSizeKb(u32),
-    /// Field 11, uint32.
     DrainPeriodMs(u32),
-    /// Field 12, message.
     CompactSched(FtraceConfigCompactSchedConfigReader<'a>),
-    /// Field 13, bool.
     SymbolizeKsyms(bool),
-    /// Field 14, bool.
     InitializeKsymsSynchronouslyForTesting(bool),
-    /// Field 15, bool.
     ThrottleRssStat(bool),
-    /// Field 16, bool.
     DisableGenericEvents(bool),
-    /// Field 17, enumeration.
     KsymsMemPolicy(FtraceConfigKsymsMemPolicy),
-    /// Field 18, repeated string.
     SyscallEvents(&'a str),
-    /// Field 19, bool.
     EnableFunctionGraph(bool),
-    /// Field 20, repeated string.
     FunctionFilters(&'a str),
-    /// Field 21, repeated string.
     FunctionGraphRoots(&'a str),
-    /// Field 22, message.
     PrintFilter(FtraceConfigPrintFilterReader<'a>),
-    /// Field 23, bool.
     PreserveFtraceBuffer(bool),
-    /// Field 24, bool.
     UseMonotonicRawClock(bool),
-    /// Field 25, string.
     InstanceName(&'a str),
-    /// Field 27, bool.
     BufferSizeLowerBound(bool),
-    /// Field 28, repeated string.
     AtraceCategoriesPreferSdk(&'a str),
-    /// Field 29, uint32.
     DrainBufferPercent(u32),
-    /// Field 30, repeated message.
     KprobeEvents(FtraceConfigKprobeEventReader<'a>),
-    /// Field 31, bool.
     DebugFtraceAbi(bool),
-    /// Field 32, bool.
     DenserGenericEventEncoding(bool),
-    /// Field 33, uint32.
     FunctionGraphMaxDepth(u32),
-    /// Field 34, bool.
     AtraceUserspaceOnly(bool),
-    /// Field 35, repeated uint32.
     TidsToTrace(u32),
-    /// Field 36, repeated message.
     TracefsOptions(FtraceConfigTracefsOptionReader<'a>),
-    /// Field 37, string.
     TracingCpumask(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FtraceConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FtraceConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FtraceConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<FtraceConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        10 => FtraceConfigField::FtraceEvents(f.string()?),
-                        18 => FtraceConfigField::AtraceCategories(f.string()?),
-                        26 => FtraceConfigField::AtraceApps(f.string()?),
-                        80 => FtraceConfigField::BufferSizeKb(f.uint32()?),
-                        88 => FtraceConfigField::DrainPeriodMs(f.uint32()?),
-                        98 => {
-                            FtraceConfigField::CompactSched(
-                                FtraceConfigCompactSchedConfigReader::new(f.bytes()?),
-                            )
-                        }
-                        104 => FtraceConfigField::SymbolizeKsyms(f.bool()?),
-                        112 => {
-                            FtraceConfigField::InitializeKsymsSynchronouslyForTesting(
-                                f.bool()?,
-                            )
-                        }
-                        120 => FtraceConfigField::ThrottleRssStat(f.bool()?),
-                        128 => FtraceConfigField::DisableGenericEvents(f.bool()?),
-                        136 => {
-                            FtraceConfigField::KsymsMemPolicy(
-                                FtraceConfigKsymsMemPolicy(f.enumeration()?),
-                            )
-                        }
-                        146 => FtraceConfigField::SyscallEvents(f.string()?),
-                        152 => FtraceConfigField::EnableFunctionGraph(f.bool()?),
-                        162 => FtraceConfigField::FunctionFilters(f.string()?),
-                        170 => FtraceConfigField::FunctionGraphRoots(f.string()?),
-                        178 => {
-                            FtraceConfigField::PrintFilter(
-                                FtraceConfigPrintFilterReader::new(f.bytes()?),
-                            )
-                        }
-                        184 => FtraceConfigField::PreserveFtraceBuffer(f.bool()?),
-                        192 => FtraceConfigField::UseMonotonicRawClock(f.bool()?),
-                        202 => FtraceConfigField::InstanceName(f.string()?),
-                        216 => FtraceConfigField::BufferSizeLowerBound(f.bool()?),
-                        226 => FtraceConfigField::AtraceCategoriesPreferSdk(f.string()?),
-                        232 => FtraceConfigField::DrainBufferPercent(f.uint32()?),
-                        242 => {
-                            FtraceConfigField::KprobeEvents(
-                                FtraceConfigKprobeEventReader::new(f.bytes()?),
-                            )
-                        }
-                        248 => FtraceConfigField::DebugFtraceAbi(f.bool()?),
-                        256 => FtraceConfigField::DenserGenericEventEncoding(f.bool()?),
-                        264 => FtraceConfigField::FunctionGraphMaxDepth(f.uint32()?),
-                        272 => FtraceConfigField::AtraceUserspaceOnly(f.bool()?),
-                        280 => FtraceConfigField::TidsToTrace(f.uint32()?),
-                        282 => {
-                            f.begin_run(280)?;
-                            continue;
-                        }
-                        290 => {
-                            FtraceConfigField::TracefsOptions(
-                                FtraceConfigTracefsOptionReader::new(f.bytes()?),
-                            )
-                        }
-                        298 => FtraceConfigField::TracingCpumask(f.string()?),
-                        _ => FtraceConfigField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for FtraceConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::FtraceEvents(f.string()?),
+            18 => Self::AtraceCategories(f.string()?),
+            26 => Self::AtraceApps(f.string()?),
+            80 => Self::BufferSizeKb(f.uint32()?),
+            88 => Self::DrainPeriodMs(f.uint32()?),
+            98 => {
+                Self::CompactSched(FtraceConfigCompactSchedConfigReader::new(f.bytes()?))
+            }
+            104 => Self::SymbolizeKsyms(f.bool()?),
+            112 => Self::InitializeKsymsSynchronouslyForTesting(f.bool()?),
+            120 => Self::ThrottleRssStat(f.bool()?),
+            128 => Self::DisableGenericEvents(f.bool()?),
+            136 => Self::KsymsMemPolicy(FtraceConfigKsymsMemPolicy(f.enumeration()?)),
+            146 => Self::SyscallEvents(f.string()?),
+            152 => Self::EnableFunctionGraph(f.bool()?),
+            162 => Self::FunctionFilters(f.string()?),
+            170 => Self::FunctionGraphRoots(f.string()?),
+            178 => Self::PrintFilter(FtraceConfigPrintFilterReader::new(f.bytes()?)),
+            184 => Self::PreserveFtraceBuffer(f.bool()?),
+            192 => Self::UseMonotonicRawClock(f.bool()?),
+            202 => Self::InstanceName(f.string()?),
+            216 => Self::BufferSizeLowerBound(f.bool()?),
+            226 => Self::AtraceCategoriesPreferSdk(f.string()?),
+            232 => Self::DrainBufferPercent(f.uint32()?),
+            242 => Self::KprobeEvents(FtraceConfigKprobeEventReader::new(f.bytes()?)),
+            248 => Self::DebugFtraceAbi(f.bool()?),
+            256 => Self::DenserGenericEventEncoding(f.bool()?),
+            264 => Self::FunctionGraphMaxDepth(f.uint32()?),
+            272 => Self::AtraceUserspaceOnly(f.bool()?),
+            280 => Self::TidsToTrace(f.uint32()?),
+            282 => return rt::run(f, 280),
+            290 => Self::TracefsOptions(FtraceConfigTracefsOptionReader::new(f.bytes()?)),
+            298 => Self::TracingCpumask(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FtraceConfigReader<'a> {
-    type Item = Result<FtraceConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FtraceConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FtraceConfig",
-            fields: &[
-                d::repeated("ftrace_events", 1, d::Kind::String),
-                d::repeated("atrace_categories", 2, d::Kind::String),
-                d::repeated("atrace_apps", 3, d::Kind::String),
-                d::optional("buffer_size_kb", 10, d::Kind::Uint32),
-                d::optional("drain_period_ms", 11, d::Kind::Uint32),
-                d::optional(
-                    "compact_sched",
-                    12,
-                    d::Kind::Message(|| FtraceConfigCompactSchedConfig::DESCRIPTOR),
-                ),
-                d::optional("symbolize_ksyms", 13, d::Kind::Bool),
-                d::optional(
-                    "initialize_ksyms_synchronously_for_testing",
-                    14,
-                    d::Kind::Bool,
-                ),
-                d::optional("throttle_rss_stat", 15, d::Kind::Bool),
-                d::optional("disable_generic_events", 16, d::Kind::Bool),
-                d::optional(
-                    "ksyms_mem_policy",
-                    17,
-                    d::enum_kind::<FtraceConfigKsymsMemPolicy>(),
-                ),
-                d::repeated("syscall_events", 18, d::Kind::String),
-                d::optional("enable_function_graph", 19, d::Kind::Bool),
-                d::repeated("function_filters", 20, d::Kind::String),
-                d::repeated("function_graph_roots", 21, d::Kind::String),
-                d::optional(
-                    "print_filter",
-                    22,
-                    d::Kind::Message(|| FtraceConfigPrintFilter::DESCRIPTOR),
-                ),
-                d::optional("preserve_ftrace_buffer", 23, d::Kind::Bool),
-                d::optional("use_monotonic_raw_clock", 24, d::Kind::Bool),
-                d::optional("instance_name", 25, d::Kind::String),
-                d::optional("buffer_size_lower_bound", 27, d::Kind::Bool),
-                d::repeated("atrace_categories_prefer_sdk", 28, d::Kind::String),
-                d::optional("drain_buffer_percent", 29, d::Kind::Uint32),
-                d::repeated(
-                    "kprobe_events",
-                    30,
-                    d::Kind::Message(|| FtraceConfigKprobeEvent::DESCRIPTOR),
-                ),
-                d::optional("debug_ftrace_abi", 31, d::Kind::Bool),
-                d::optional("denser_generic_event_encoding", 32, d::Kind::Bool),
-                d::optional("function_graph_max_depth", 33, d::Kind::Uint32),
-                d::optional("atrace_userspace_only", 34, d::Kind::Bool),
-                d::repeated("tids_to_trace", 35, d::Kind::Uint32),
-                d::repeated(
-                    "tracefs_options",
-                    36,
-                    d::Kind::Message(|| FtraceConfigTracefsOption::DESCRIPTOR),
-                ),
-                d::optional("tracing_cpumask", 37, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FtraceConfig",
+        &[
+            d::repeated("ftrace_events", 1, d::Kind::String),
+            d::repeated("atrace_categories", 2, d::Kind::String),
+            d::repeated("atrace_apps", 3, d::Kind::String),
+            d::optional("buffer_size_kb", 10, d::Kind::Uint32),
+            d::optional("drain_period_ms", 11, d::Kind::Uint32),
+            d::optional("compact_sched", 12, d::of!(FtraceConfigCompactSchedConfig)),
+            d::optional("symbolize_ksyms", 13, d::Kind::Bool),
+            d::optional("initialize_ksyms_synchronously_for_testing", 14, d::Kind::Bool),
+            d::optional("throttle_rss_stat", 15, d::Kind::Bool),
+            d::optional("disable_generic_events", 16, d::Kind::Bool),
+            d::optional(
+                "ksyms_mem_policy",
+                17,
+                d::enum_kind::<FtraceConfigKsymsMemPolicy>(),
+            ),
+            d::repeated("syscall_events", 18, d::Kind::String),
+            d::optional("enable_function_graph", 19, d::Kind::Bool),
+            d::repeated("function_filters", 20, d::Kind::String),
+            d::repeated("function_graph_roots", 21, d::Kind::String),
+            d::optional("print_filter", 22, d::of!(FtraceConfigPrintFilter)),
+            d::optional("preserve_ftrace_buffer", 23, d::Kind::Bool),
+            d::optional("use_monotonic_raw_clock", 24, d::Kind::Bool),
+            d::optional("instance_name", 25, d::Kind::String),
+            d::optional("buffer_size_lower_bound", 27, d::Kind::Bool),
+            d::repeated("atrace_categories_prefer_sdk", 28, d::Kind::String),
+            d::optional("drain_buffer_percent", 29, d::Kind::Uint32),
+            d::repeated("kprobe_events", 30, d::of!(FtraceConfigKprobeEvent)),
+            d::optional("debug_ftrace_abi", 31, d::Kind::Bool),
+            d::optional("denser_generic_event_encoding", 32, d::Kind::Bool),
+            d::optional("function_graph_max_depth", 33, d::Kind::Uint32),
+            d::optional("atrace_userspace_only", 34, d::Kind::Bool),
+            d::repeated("tids_to_trace", 35, d::Kind::Uint32),
+            d::repeated("tracefs_options", 36, d::of!(FtraceConfigTracefsOption)),
+            d::optional("tracing_cpumask", 37, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.FtraceConfig.CompactSchedConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceConfigCompactSchedConfig {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub enabled: Option<bool>,
+    #[pb(bool, 1)] pub enabled: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FtraceConfigCompactSchedConfig`], field by field; dropping it closes the message.
-pub struct FtraceConfigCompactSchedConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FtraceConfigCompactSchedConfig`]; dropping it closes the message.
+pub struct FtraceConfigCompactSchedConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FtraceConfigCompactSchedConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FtraceConfig.CompactSchedConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FtraceConfigCompactSchedConfigWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn enabled(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn enabled(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FtraceConfig.CompactSchedConfig` where it lies, field by field.
+pub type FtraceConfigCompactSchedConfigReader<'a> = rt::TypedReader<
+    'a,
+    FtraceConfigCompactSchedConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.FtraceConfig.CompactSchedConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum FtraceConfigCompactSchedConfigField<'a> {
-    /// Field 1, bool.
     Enabled(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FtraceConfig.CompactSchedConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FtraceConfigCompactSchedConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FtraceConfigCompactSchedConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<FtraceConfigCompactSchedConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => FtraceConfigCompactSchedConfigField::Enabled(f.bool()?),
-                    _ => FtraceConfigCompactSchedConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for FtraceConfigCompactSchedConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Enabled(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FtraceConfigCompactSchedConfigReader<'a> {
-    type Item = Result<FtraceConfigCompactSchedConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FtraceConfigCompactSchedConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FtraceConfig.CompactSchedConfig",
-            fields: &[d::optional("enabled", 1, d::Kind::Bool)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FtraceConfig.CompactSchedConfig",
+        &[d::optional("enabled", 1, d::Kind::Bool)],
+    );
 }
+
 /// `perfetto.protos.FtraceConfig.PrintFilter`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceConfigPrintFilter {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub rules: Vec<FtraceConfigPrintFilterRule>,
+    #[pb(message, 1, repeated)] pub rules: Vec<FtraceConfigPrintFilterRule>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FtraceConfigPrintFilter`], field by field; dropping it closes the message.
-pub struct FtraceConfigPrintFilterWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FtraceConfigPrintFilter`]; dropping it closes the message.
+pub struct FtraceConfigPrintFilterWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FtraceConfigPrintFilterWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FtraceConfig.PrintFilter";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FtraceConfigPrintFilterWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn rules(&mut self) -> FtraceConfigPrintFilterRuleWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `rules`, its body already encoded.
-    #[inline]
-    pub fn rules_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn rules(&mut self) -> FtraceConfigPrintFilterRuleWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn rules_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FtraceConfig.PrintFilter` where it lies, field by field.
+pub type FtraceConfigPrintFilterReader<'a> = rt::TypedReader<
+    'a,
+    FtraceConfigPrintFilterField<'a>,
+>;
 /// A field of a `perfetto.protos.FtraceConfig.PrintFilter`.
 #[derive(Clone, Copy, Debug)]
 pub enum FtraceConfigPrintFilterField<'a> {
-    /// Field 1, repeated message.
     Rules(FtraceConfigPrintFilterRuleReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FtraceConfig.PrintFilter` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FtraceConfigPrintFilterReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FtraceConfigPrintFilterReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<FtraceConfigPrintFilterField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        FtraceConfigPrintFilterField::Rules(
-                            FtraceConfigPrintFilterRuleReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => FtraceConfigPrintFilterField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for FtraceConfigPrintFilterField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Rules(FtraceConfigPrintFilterRuleReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FtraceConfigPrintFilterReader<'a> {
-    type Item = Result<FtraceConfigPrintFilterField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FtraceConfigPrintFilter {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FtraceConfig.PrintFilter",
-            fields: &[
-                d::repeated(
-                    "rules",
-                    1,
-                    d::Kind::Message(|| FtraceConfigPrintFilterRule::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FtraceConfig.PrintFilter",
+        &[d::repeated("rules", 1, d::of!(FtraceConfigPrintFilterRule))],
+    );
 }
+
 /// `perfetto.protos.FtraceConfig.PrintFilter.Rule`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceConfigPrintFilterRule {
     /// At most one of these.
-    #[pb(oneof, 1, 3)]
-    pub r#match: Option<FtraceConfigPrintFilterRuleMatch>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub allow: Option<bool>,
+    #[pb(oneof, 1, 3)] pub r#match: Option<FtraceConfigPrintFilterRuleMatch>,
+    #[pb(bool, 2)] pub allow: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.FtraceConfig.PrintFilter.Rule.match`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum FtraceConfigPrintFilterRuleMatch {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    Prefix(String),
-    /// Field 3, message.
-    #[pb(message, 3)]
-    AtraceMsg(FtraceConfigPrintFilterRuleAtraceMessage),
+    #[pb(string, 1)] Prefix(String),
+    #[pb(message, 3)] AtraceMsg(FtraceConfigPrintFilterRuleAtraceMessage),
 }
-/// Writes a [`FtraceConfigPrintFilterRule`], field by field; dropping it closes the message.
-pub struct FtraceConfigPrintFilterRuleWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FtraceConfigPrintFilterRule`]; dropping it closes the message.
+pub struct FtraceConfigPrintFilterRuleWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FtraceConfigPrintFilterRuleWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FtraceConfig.PrintFilter.Rule";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FtraceConfigPrintFilterRuleWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn prefix(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 3, message.
-    #[inline]
-    pub fn atrace_msg(&mut self) -> FtraceConfigPrintFilterRuleAtraceMessageWriter<'_> {
+    #[inline] pub fn prefix(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn atrace_msg(&mut self) -> FtraceConfigPrintFilterRuleAtraceMessageWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
-    /// `atrace_msg`, its body already encoded.
-    #[inline]
-    pub fn atrace_msg_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn atrace_msg_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Field 2, bool.
-    #[inline]
-    pub fn allow(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn allow(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FtraceConfig.PrintFilter.Rule` where it lies, field by field.
+pub type FtraceConfigPrintFilterRuleReader<'a> = rt::TypedReader<
+    'a,
+    FtraceConfigPrintFilterRuleField<'a>,
+>;
 /// A field of a `perfetto.protos.FtraceConfig.PrintFilter.Rule`.
 #[derive(Clone, Copy, Debug)]
 pub enum FtraceConfigPrintFilterRuleField<'a> {
-    /// Field 1, string.
     Prefix(&'a str),
-    /// Field 3, message.
     AtraceMsg(FtraceConfigPrintFilterRuleAtraceMessageReader<'a>),
-    /// Field 2, bool.
     Allow(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FtraceConfig.PrintFilter.Rule` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FtraceConfigPrintFilterRuleReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FtraceConfigPrintFilterRuleReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<FtraceConfigPrintFilterRuleField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => FtraceConfigPrintFilterRuleField::Prefix(f.string()?),
-                    26 => {
-                        FtraceConfigPrintFilterRuleField::AtraceMsg(
-                            FtraceConfigPrintFilterRuleAtraceMessageReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    16 => FtraceConfigPrintFilterRuleField::Allow(f.bool()?),
-                    _ => FtraceConfigPrintFilterRuleField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for FtraceConfigPrintFilterRuleField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Prefix(f.string()?),
+            26 => {
+                Self::AtraceMsg(
+                    FtraceConfigPrintFilterRuleAtraceMessageReader::new(f.bytes()?),
+                )
+            }
+            16 => Self::Allow(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FtraceConfigPrintFilterRuleReader<'a> {
-    type Item = Result<FtraceConfigPrintFilterRuleField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FtraceConfigPrintFilterRule {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FtraceConfig.PrintFilter.Rule",
-            fields: &[
-                d::optional("prefix", 1, d::Kind::String),
-                d::optional(
-                    "atrace_msg",
-                    3,
-                    d::Kind::Message(|| {
-                        FtraceConfigPrintFilterRuleAtraceMessage::DESCRIPTOR
-                    }),
-                ),
-                d::optional("allow", 2, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FtraceConfig.PrintFilter.Rule",
+        &[
+            d::optional("prefix", 1, d::Kind::String),
+            d::optional(
+                "atrace_msg",
+                3,
+                d::of!(FtraceConfigPrintFilterRuleAtraceMessage),
+            ),
+            d::optional("allow", 2, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceConfigPrintFilterRuleAtraceMessage {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub r#type: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub prefix: Option<String>,
+    #[pb(string, 1)] pub r#type: Option<String>,
+    #[pb(string, 2)] pub prefix: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FtraceConfigPrintFilterRuleAtraceMessage`], field by field; dropping it closes the message.
-pub struct FtraceConfigPrintFilterRuleAtraceMessageWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FtraceConfigPrintFilterRuleAtraceMessage`]; dropping it closes the message.
+pub struct FtraceConfigPrintFilterRuleAtraceMessageWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FtraceConfigPrintFilterRuleAtraceMessageWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FtraceConfigPrintFilterRuleAtraceMessageWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn r#type(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn prefix(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn r#type(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn prefix(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage` where it lies, field by field.
+pub type FtraceConfigPrintFilterRuleAtraceMessageReader<'a> = rt::TypedReader<
+    'a,
+    FtraceConfigPrintFilterRuleAtraceMessageField<'a>,
+>;
 /// A field of a `perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage`.
 #[derive(Clone, Copy, Debug)]
 pub enum FtraceConfigPrintFilterRuleAtraceMessageField<'a> {
-    /// Field 1, string.
     Type(&'a str),
-    /// Field 2, string.
     Prefix(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FtraceConfigPrintFilterRuleAtraceMessageReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FtraceConfigPrintFilterRuleAtraceMessageReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<FtraceConfigPrintFilterRuleAtraceMessageField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        FtraceConfigPrintFilterRuleAtraceMessageField::Type(f.string()?)
-                    }
-                    18 => {
-                        FtraceConfigPrintFilterRuleAtraceMessageField::Prefix(
-                            f.string()?,
-                        )
-                    }
-                    _ => {
-                        FtraceConfigPrintFilterRuleAtraceMessageField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for FtraceConfigPrintFilterRuleAtraceMessageField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Type(f.string()?),
+            18 => Self::Prefix(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FtraceConfigPrintFilterRuleAtraceMessageReader<'a> {
-    type Item = Result<
-        FtraceConfigPrintFilterRuleAtraceMessageField<'a>,
-        rt::DecodeError,
-    >;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FtraceConfigPrintFilterRuleAtraceMessage {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage",
-            fields: &[
-                d::optional("type", 1, d::Kind::String),
-                d::optional("prefix", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage",
+        &[
+            d::optional("type", 1, d::Kind::String),
+            d::optional("prefix", 2, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.FtraceConfig.KprobeEvent`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceConfigKprobeEvent {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub probe: Option<String>,
-    /// Field 2, enumeration.
-    #[pb(enumeration, 2)]
-    pub r#type: Option<FtraceConfigKprobeEventKprobeType>,
+    #[pb(string, 1)] pub probe: Option<String>,
+    #[pb(enumeration, 2)] pub r#type: Option<FtraceConfigKprobeEventKprobeType>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FtraceConfigKprobeEvent`], field by field; dropping it closes the message.
-pub struct FtraceConfigKprobeEventWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FtraceConfigKprobeEvent`]; dropping it closes the message.
+pub struct FtraceConfigKprobeEventWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FtraceConfigKprobeEventWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FtraceConfig.KprobeEvent";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FtraceConfigKprobeEventWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn probe(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, enumeration.
-    #[inline]
-    pub fn r#type(&mut self, value: FtraceConfigKprobeEventKprobeType) -> &mut Self {
+    #[inline] pub fn probe(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn r#type(&mut self, value: FtraceConfigKprobeEventKprobeType) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FtraceConfig.KprobeEvent` where it lies, field by field.
+pub type FtraceConfigKprobeEventReader<'a> = rt::TypedReader<
+    'a,
+    FtraceConfigKprobeEventField<'a>,
+>;
 /// A field of a `perfetto.protos.FtraceConfig.KprobeEvent`.
 #[derive(Clone, Copy, Debug)]
 pub enum FtraceConfigKprobeEventField<'a> {
-    /// Field 1, string.
     Probe(&'a str),
-    /// Field 2, enumeration.
     Type(FtraceConfigKprobeEventKprobeType),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FtraceConfig.KprobeEvent` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FtraceConfigKprobeEventReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FtraceConfigKprobeEventReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<FtraceConfigKprobeEventField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => FtraceConfigKprobeEventField::Probe(f.string()?),
-                    16 => {
-                        FtraceConfigKprobeEventField::Type(
-                            FtraceConfigKprobeEventKprobeType(f.enumeration()?),
-                        )
-                    }
-                    _ => FtraceConfigKprobeEventField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for FtraceConfigKprobeEventField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Probe(f.string()?),
+            16 => Self::Type(FtraceConfigKprobeEventKprobeType(f.enumeration()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FtraceConfigKprobeEventReader<'a> {
-    type Item = Result<FtraceConfigKprobeEventField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FtraceConfigKprobeEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FtraceConfig.KprobeEvent",
-            fields: &[
-                d::optional("probe", 1, d::Kind::String),
-                d::optional(
-                    "type",
-                    2,
-                    d::enum_kind::<FtraceConfigKprobeEventKprobeType>(),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FtraceConfig.KprobeEvent",
+        &[
+            d::optional("probe", 1, d::Kind::String),
+            d::optional("type", 2, d::enum_kind::<FtraceConfigKprobeEventKprobeType>()),
+        ],
+    );
 }
+
 /// `perfetto.protos.FtraceConfig.TracefsOption`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceConfigTracefsOption {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, enumeration.
-    #[pb(enumeration, 2)]
-    pub state: Option<FtraceConfigTracefsOptionState>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(enumeration, 2)] pub state: Option<FtraceConfigTracefsOptionState>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`FtraceConfigTracefsOption`], field by field; dropping it closes the message.
-pub struct FtraceConfigTracefsOptionWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`FtraceConfigTracefsOption`]; dropping it closes the message.
+pub struct FtraceConfigTracefsOptionWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FtraceConfigTracefsOptionWriter<'w> {
     const NAME: &'static str = "perfetto.protos.FtraceConfig.TracefsOption";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FtraceConfigTracefsOptionWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, enumeration.
-    #[inline]
-    pub fn state(&mut self, value: FtraceConfigTracefsOptionState) -> &mut Self {
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn state(&mut self, value: FtraceConfigTracefsOptionState) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.FtraceConfig.TracefsOption` where it lies, field by field.
+pub type FtraceConfigTracefsOptionReader<'a> = rt::TypedReader<
+    'a,
+    FtraceConfigTracefsOptionField<'a>,
+>;
 /// A field of a `perfetto.protos.FtraceConfig.TracefsOption`.
 #[derive(Clone, Copy, Debug)]
 pub enum FtraceConfigTracefsOptionField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, enumeration.
     State(FtraceConfigTracefsOptionState),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.FtraceConfig.TracefsOption` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FtraceConfigTracefsOptionReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FtraceConfigTracefsOptionReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<FtraceConfigTracefsOptionField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => FtraceConfigTracefsOptionField::Name(f.string()?),
-                    16 => {
-                        FtraceConfigTracefsOptionField::State(
-                            FtraceConfigTracefsOptionState(f.enumeration()?),
-                        )
-                    }
-                    _ => FtraceConfigTracefsOptionField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for FtraceConfigTracefsOptionField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            16 => Self::State(FtraceConfigTracefsOptionState(f.enumeration()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FtraceConfigTracefsOptionReader<'a> {
-    type Item = Result<FtraceConfigTracefsOptionField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl FtraceConfigTracefsOption {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.FtraceConfig.TracefsOption",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::optional("state", 2, d::enum_kind::<FtraceConfigTracefsOptionState>()),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.FtraceConfig.TracefsOption",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("state", 2, d::enum_kind::<FtraceConfigTracefsOptionState>()),
+        ],
+    );
 }

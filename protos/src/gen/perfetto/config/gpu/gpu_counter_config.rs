@@ -2,22 +2,19 @@
 
 //! `perfetto/config/gpu/gpu_counter_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter.NameBase`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase(pub i32);
 impl GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
-    /// Value 0.
     pub const MANGLED_KERNEL_NAME: Self = Self(0);
-    /// Value 1.
     pub const DEMANGLED_KERNEL_NAME: Self = Self(1);
-    /// Value 2.
     pub const FUNCTION_NAME: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration
 for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
     const NAME: &'static str = "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter.NameBase";
@@ -26,441 +23,261 @@ for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
         ("DEMANGLED_KERNEL_NAME", 1),
         ("FUNCTION_NAME", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug
 for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.GpuCounterConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterConfig {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub counter_period_ns: Option<u64>,
-    /// Field 2, repeated uint32.
-    #[pb(uint32, 2, repeated)]
-    pub counter_ids: Vec<u32>,
+    #[pb(uint64, 1)] pub counter_period_ns: Option<u64>,
+    #[pb(uint32, 2, repeated)] pub counter_ids: Vec<u32>,
     /// At most one of these.
-    #[pb(oneof, 3, 5)]
-    pub instrumented_sampling_mode: Option<GpuCounterConfigInstrumentedSamplingMode>,
-    /// Field 4, bool.
-    #[pb(bool, 4)]
-    pub fix_gpu_clock: Option<bool>,
-    /// Field 6, repeated string.
-    #[pb(string, 6, repeated)]
-    pub counter_names: Vec<String>,
+    #[pb(oneof, 3, 5)] pub instrumented_sampling_mode: Option<GpuCounterConfigInstrumentedSamplingMode>,
+    #[pb(bool, 4)] pub fix_gpu_clock: Option<bool>,
+    #[pb(string, 6, repeated)] pub counter_names: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.GpuCounterConfig.instrumented_sampling_mode`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum GpuCounterConfigInstrumentedSamplingMode {
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    InstrumentedSampling(bool),
-    /// Field 5, message.
-    #[pb(message, 5)]
-    InstrumentedSamplingConfig(GpuCounterConfigInstrumentedSamplingConfig),
+    #[pb(bool, 3)] InstrumentedSampling(bool),
+    #[pb(message, 5)] InstrumentedSamplingConfig(GpuCounterConfigInstrumentedSamplingConfig),
 }
-/// Writes a [`GpuCounterConfig`], field by field; dropping it closes the message.
-pub struct GpuCounterConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GpuCounterConfig`]; dropping it closes the message.
+pub struct GpuCounterConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GpuCounterConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GpuCounterConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GpuCounterConfigWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn counter_period_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated uint32.
-    #[inline]
-    pub fn counter_ids(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, bool.
-    #[inline]
-    pub fn instrumented_sampling(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn counter_period_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn counter_ids(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn instrumented_sampling(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
-    /// Field 5, message.
-    #[inline]
-    pub fn instrumented_sampling_config(
+    #[inline] pub fn instrumented_sampling_config(
         &mut self,
     ) -> GpuCounterConfigInstrumentedSamplingConfigWriter<'_> {
         rt::message::<5, _>(&mut self.s)
     }
-    /// `instrumented_sampling_config`, its body already encoded.
-    #[inline]
-    pub fn instrumented_sampling_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn instrumented_sampling_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<5>(&mut self.s, body);
         self
     }
-    /// Field 4, bool.
-    #[inline]
-    pub fn fix_gpu_clock(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 6, repeated string.
-    #[inline]
-    pub fn counter_names(&mut self, value: &str) -> &mut Self {
-        rt::string::<6>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn fix_gpu_clock(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
+    #[inline] pub fn counter_names(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GpuCounterConfig` where it lies, field by field.
+pub type GpuCounterConfigReader<'a> = rt::TypedReader<'a, GpuCounterConfigField<'a>>;
 /// A field of a `perfetto.protos.GpuCounterConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum GpuCounterConfigField<'a> {
-    /// Field 1, uint64.
     CounterPeriodNs(u64),
-    /// Field 2, repeated uint32.
     CounterIds(u32),
-    /// Field 3, bool.
     InstrumentedSampling(bool),
-    /// Field 5, message.
     InstrumentedSamplingConfig(GpuCounterConfigInstrumentedSamplingConfigReader<'a>),
-    /// Field 4, bool.
     FixGpuClock(bool),
-    /// Field 6, repeated string.
     CounterNames(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GpuCounterConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GpuCounterConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GpuCounterConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<GpuCounterConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => GpuCounterConfigField::CounterPeriodNs(f.uint64()?),
-                        16 => GpuCounterConfigField::CounterIds(f.uint32()?),
-                        18 => {
-                            f.begin_run(16)?;
-                            continue;
-                        }
-                        24 => GpuCounterConfigField::InstrumentedSampling(f.bool()?),
-                        42 => {
-                            GpuCounterConfigField::InstrumentedSamplingConfig(
-                                GpuCounterConfigInstrumentedSamplingConfigReader::new(
-                                    f.bytes()?,
-                                ),
-                            )
-                        }
-                        32 => GpuCounterConfigField::FixGpuClock(f.bool()?),
-                        50 => GpuCounterConfigField::CounterNames(f.string()?),
-                        _ => GpuCounterConfigField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for GpuCounterConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::CounterPeriodNs(f.uint64()?),
+            16 => Self::CounterIds(f.uint32()?),
+            18 => return rt::run(f, 16),
+            24 => Self::InstrumentedSampling(f.bool()?),
+            42 => {
+                Self::InstrumentedSamplingConfig(
+                    GpuCounterConfigInstrumentedSamplingConfigReader::new(f.bytes()?),
+                )
+            }
+            32 => Self::FixGpuClock(f.bool()?),
+            50 => Self::CounterNames(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GpuCounterConfigReader<'a> {
-    type Item = Result<GpuCounterConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GpuCounterConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GpuCounterConfig",
-            fields: &[
-                d::optional("counter_period_ns", 1, d::Kind::Uint64),
-                d::repeated("counter_ids", 2, d::Kind::Uint32),
-                d::optional("instrumented_sampling", 3, d::Kind::Bool),
-                d::optional(
-                    "instrumented_sampling_config",
-                    5,
-                    d::Kind::Message(|| {
-                        GpuCounterConfigInstrumentedSamplingConfig::DESCRIPTOR
-                    }),
-                ),
-                d::optional("fix_gpu_clock", 4, d::Kind::Bool),
-                d::repeated("counter_names", 6, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuCounterConfig",
+        &[
+            d::optional("counter_period_ns", 1, d::Kind::Uint64),
+            d::repeated("counter_ids", 2, d::Kind::Uint32),
+            d::optional("instrumented_sampling", 3, d::Kind::Bool),
+            d::optional(
+                "instrumented_sampling_config",
+                5,
+                d::of!(GpuCounterConfigInstrumentedSamplingConfig),
+            ),
+            d::optional("fix_gpu_clock", 4, d::Kind::Bool),
+            d::repeated("counter_names", 6, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterConfigInstrumentedSamplingConfig {
-    /// Field 3, repeated message.
-    #[pb(message, 3, repeated)]
-    pub activity_name_filters: Vec<
+    #[pb(message, 3, repeated)] pub activity_name_filters: Vec<
         GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter,
     >,
-    /// Field 5, repeated message.
-    #[pb(message, 5, repeated)]
-    pub activity_ranges: Vec<GpuCounterConfigInstrumentedSamplingConfigActivityRange>,
-    /// Field 6, repeated string.
-    #[pb(string, 6, repeated)]
-    pub activity_tx_include_globs: Vec<String>,
-    /// Field 7, repeated string.
-    #[pb(string, 7, repeated)]
-    pub activity_tx_exclude_globs: Vec<String>,
+    #[pb(message, 5, repeated)] pub activity_ranges: Vec<GpuCounterConfigInstrumentedSamplingConfigActivityRange>,
+    #[pb(string, 6, repeated)] pub activity_tx_include_globs: Vec<String>,
+    #[pb(string, 7, repeated)] pub activity_tx_exclude_globs: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GpuCounterConfigInstrumentedSamplingConfig`], field by field; dropping it closes the message.
-pub struct GpuCounterConfigInstrumentedSamplingConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GpuCounterConfigInstrumentedSamplingConfig`]; dropping it closes the message.
+pub struct GpuCounterConfigInstrumentedSamplingConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GpuCounterConfigInstrumentedSamplingConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GpuCounterConfigInstrumentedSamplingConfigWriter<'_> {
-    /// Field 3, repeated message.
-    #[inline]
-    pub fn activity_name_filters(
+    #[inline] pub fn activity_name_filters(
         &mut self,
     ) -> GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
-    /// `activity_name_filters`, its body already encoded.
-    #[inline]
-    pub fn activity_name_filters_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn activity_name_filters_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Field 5, repeated message.
-    #[inline]
-    pub fn activity_ranges(
+    #[inline] pub fn activity_ranges(
         &mut self,
     ) -> GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter<'_> {
         rt::message::<5, _>(&mut self.s)
     }
-    /// `activity_ranges`, its body already encoded.
-    #[inline]
-    pub fn activity_ranges_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn activity_ranges_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<5>(&mut self.s, body);
         self
     }
-    /// Field 6, repeated string.
-    #[inline]
-    pub fn activity_tx_include_globs(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn activity_tx_include_globs(&mut self, value: &str) -> &mut Self {
         rt::string::<6>(&mut self.s, value);
         self
     }
-    /// Field 7, repeated string.
-    #[inline]
-    pub fn activity_tx_exclude_globs(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn activity_tx_exclude_globs(&mut self, value: &str) -> &mut Self {
         rt::string::<7>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig` where it lies, field by field.
+pub type GpuCounterConfigInstrumentedSamplingConfigReader<'a> = rt::TypedReader<
+    'a,
+    GpuCounterConfigInstrumentedSamplingConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum GpuCounterConfigInstrumentedSamplingConfigField<'a> {
-    /// Field 3, repeated message.
     ActivityNameFilters(
         GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterReader<'a>,
     ),
-    /// Field 5, repeated message.
     ActivityRanges(GpuCounterConfigInstrumentedSamplingConfigActivityRangeReader<'a>),
-    /// Field 6, repeated string.
     ActivityTxIncludeGlobs(&'a str),
-    /// Field 7, repeated string.
     ActivityTxExcludeGlobs(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GpuCounterConfigInstrumentedSamplingConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GpuCounterConfigInstrumentedSamplingConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<GpuCounterConfigInstrumentedSamplingConfigField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    26 => {
-                        GpuCounterConfigInstrumentedSamplingConfigField::ActivityNameFilters(
-                            GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    42 => {
-                        GpuCounterConfigInstrumentedSamplingConfigField::ActivityRanges(
-                            GpuCounterConfigInstrumentedSamplingConfigActivityRangeReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    50 => {
-                        GpuCounterConfigInstrumentedSamplingConfigField::ActivityTxIncludeGlobs(
-                            f.string()?,
-                        )
-                    }
-                    58 => {
-                        GpuCounterConfigInstrumentedSamplingConfigField::ActivityTxExcludeGlobs(
-                            f.string()?,
-                        )
-                    }
-                    _ => {
-                        GpuCounterConfigInstrumentedSamplingConfigField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for GpuCounterConfigInstrumentedSamplingConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            26 => {
+                Self::ActivityNameFilters(
+                    GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterReader::new(
+                        f.bytes()?,
+                    ),
+                )
+            }
+            42 => {
+                Self::ActivityRanges(
+                    GpuCounterConfigInstrumentedSamplingConfigActivityRangeReader::new(
+                        f.bytes()?,
+                    ),
+                )
+            }
+            50 => Self::ActivityTxIncludeGlobs(f.string()?),
+            58 => Self::ActivityTxExcludeGlobs(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GpuCounterConfigInstrumentedSamplingConfigReader<'a> {
-    type Item = Result<
-        GpuCounterConfigInstrumentedSamplingConfigField<'a>,
-        rt::DecodeError,
-    >;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GpuCounterConfigInstrumentedSamplingConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig",
-            fields: &[
-                d::repeated(
-                    "activity_name_filters",
-                    3,
-                    d::Kind::Message(|| {
-                        GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter::DESCRIPTOR
-                    }),
-                ),
-                d::repeated(
-                    "activity_ranges",
-                    5,
-                    d::Kind::Message(|| {
-                        GpuCounterConfigInstrumentedSamplingConfigActivityRange::DESCRIPTOR
-                    }),
-                ),
-                d::repeated("activity_tx_include_globs", 6, d::Kind::String),
-                d::repeated("activity_tx_exclude_globs", 7, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig",
+        &[
+            d::repeated(
+                "activity_name_filters",
+                3,
+                d::of!(GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter),
+            ),
+            d::repeated(
+                "activity_ranges",
+                5,
+                d::of!(GpuCounterConfigInstrumentedSamplingConfigActivityRange),
+            ),
+            d::repeated("activity_tx_include_globs", 6, d::Kind::String),
+            d::repeated("activity_tx_exclude_globs", 7, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name_glob: Option<String>,
-    /// Field 2, enumeration.
-    #[pb(enumeration, 2)]
-    pub name_base: Option<
+    #[pb(string, 1)] pub name_glob: Option<String>,
+    #[pb(enumeration, 2)] pub name_base: Option<
         GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase,
     >,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter`], field by field; dropping it closes the message.
-pub struct GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter`]; dropping it closes the message.
+pub struct GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w>
 for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name_glob(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, enumeration.
-    #[inline]
-    pub fn name_base(
+    #[inline] pub fn name_glob(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn name_base(
         &mut self,
         value: GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase,
     ) -> &mut Self {
@@ -468,223 +285,117 @@ impl GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter<'_> {
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter` where it lies, field by field.
+pub type GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterReader<'a> = rt::TypedReader<
+    'a,
+    GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterField<'a>,
+>;
 /// A field of a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter`.
 #[derive(Clone, Copy, Debug)]
 pub enum GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterField<'a> {
-    /// Field 1, string.
     NameGlob(&'a str),
-    /// Field 2, enumeration.
     NameBase(GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterField::NameGlob(
-                            f.string()?,
-                        )
-                    }
-                    16 => {
-                        GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterField::NameBase(
-                            GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase(
-                                f.enumeration()?,
-                            ),
-                        )
-                    }
-                    _ => {
-                        GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a>
+for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::NameGlob(f.string()?),
+            16 => {
+                Self::NameBase(
+                    GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase(
+                        f.enumeration()?,
+                    ),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator
-for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterReader<'a> {
-    type Item = Result<
-        GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterField<'a>,
-        rt::DecodeError,
-    >;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter",
-            fields: &[
-                d::optional("name_glob", 1, d::Kind::String),
-                d::optional(
-                    "name_base",
-                    2,
-                    d::enum_kind::<
-                        GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase,
-                    >(),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter",
+        &[
+            d::optional("name_glob", 1, d::Kind::String),
+            d::optional(
+                "name_base",
+                2,
+                d::enum_kind::<
+                    GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase,
+                >(),
+            ),
+        ],
+    );
 }
+
 /// `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterConfigInstrumentedSamplingConfigActivityRange {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub skip: Option<u32>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub count: Option<u32>,
+    #[pb(uint32, 1)] pub skip: Option<u32>,
+    #[pb(uint32, 2)] pub count: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GpuCounterConfigInstrumentedSamplingConfigActivityRange`], field by field; dropping it closes the message.
-pub struct GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GpuCounterConfigInstrumentedSamplingConfigActivityRange`]; dropping it closes the message.
+pub struct GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w>
 for GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn skip(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn count(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn skip(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn count(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange` where it lies, field by field.
+pub type GpuCounterConfigInstrumentedSamplingConfigActivityRangeReader<'a> = rt::TypedReader<
+    'a,
+    GpuCounterConfigInstrumentedSamplingConfigActivityRangeField<'a>,
+>;
 /// A field of a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange`.
 #[derive(Clone, Copy, Debug)]
 pub enum GpuCounterConfigInstrumentedSamplingConfigActivityRangeField<'a> {
-    /// Field 1, uint32.
     Skip(u32),
-    /// Field 2, uint32.
     Count(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GpuCounterConfigInstrumentedSamplingConfigActivityRangeReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GpuCounterConfigInstrumentedSamplingConfigActivityRangeReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<GpuCounterConfigInstrumentedSamplingConfigActivityRangeField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        GpuCounterConfigInstrumentedSamplingConfigActivityRangeField::Skip(
-                            f.uint32()?,
-                        )
-                    }
-                    16 => {
-                        GpuCounterConfigInstrumentedSamplingConfigActivityRangeField::Count(
-                            f.uint32()?,
-                        )
-                    }
-                    _ => {
-                        GpuCounterConfigInstrumentedSamplingConfigActivityRangeField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a>
+for GpuCounterConfigInstrumentedSamplingConfigActivityRangeField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Skip(f.uint32()?),
+            16 => Self::Count(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GpuCounterConfigInstrumentedSamplingConfigActivityRangeReader<'a> {
-    type Item = Result<
-        GpuCounterConfigInstrumentedSamplingConfigActivityRangeField<'a>,
-        rt::DecodeError,
-    >;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GpuCounterConfigInstrumentedSamplingConfigActivityRange {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange",
-            fields: &[
-                d::optional("skip", 1, d::Kind::Uint32),
-                d::optional("count", 2, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange",
+        &[
+            d::optional("skip", 1, d::Kind::Uint32),
+            d::optional("count", 2, d::Kind::Uint32),
+        ],
+    );
 }

@@ -2,122 +2,69 @@
 
 //! `perfetto/config/gpu/gpu_renderstages_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.GpuRenderStagesConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuRenderStagesConfig {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub full_loadstore: Option<bool>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub low_overhead: Option<bool>,
-    /// Field 3, repeated string.
-    #[pb(string, 3, repeated)]
-    pub trace_metrics: Vec<String>,
+    #[pb(bool, 1)] pub full_loadstore: Option<bool>,
+    #[pb(bool, 2)] pub low_overhead: Option<bool>,
+    #[pb(string, 3, repeated)] pub trace_metrics: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`GpuRenderStagesConfig`], field by field; dropping it closes the message.
-pub struct GpuRenderStagesConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`GpuRenderStagesConfig`]; dropping it closes the message.
+pub struct GpuRenderStagesConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for GpuRenderStagesConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.GpuRenderStagesConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl GpuRenderStagesConfigWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn full_loadstore(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, bool.
-    #[inline]
-    pub fn low_overhead(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, repeated string.
-    #[inline]
-    pub fn trace_metrics(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn full_loadstore(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    #[inline] pub fn low_overhead(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    #[inline] pub fn trace_metrics(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.GpuRenderStagesConfig` where it lies, field by field.
+pub type GpuRenderStagesConfigReader<'a> = rt::TypedReader<
+    'a,
+    GpuRenderStagesConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.GpuRenderStagesConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum GpuRenderStagesConfigField<'a> {
-    /// Field 1, bool.
     FullLoadstore(bool),
-    /// Field 2, bool.
     LowOverhead(bool),
-    /// Field 3, repeated string.
     TraceMetrics(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.GpuRenderStagesConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct GpuRenderStagesConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> GpuRenderStagesConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<GpuRenderStagesConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => GpuRenderStagesConfigField::FullLoadstore(f.bool()?),
-                    16 => GpuRenderStagesConfigField::LowOverhead(f.bool()?),
-                    26 => GpuRenderStagesConfigField::TraceMetrics(f.string()?),
-                    _ => GpuRenderStagesConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for GpuRenderStagesConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::FullLoadstore(f.bool()?),
+            16 => Self::LowOverhead(f.bool()?),
+            26 => Self::TraceMetrics(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for GpuRenderStagesConfigReader<'a> {
-    type Item = Result<GpuRenderStagesConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl GpuRenderStagesConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.GpuRenderStagesConfig",
-            fields: &[
-                d::optional("full_loadstore", 1, d::Kind::Bool),
-                d::optional("low_overhead", 2, d::Kind::Bool),
-                d::repeated("trace_metrics", 3, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuRenderStagesConfig",
+        &[
+            d::optional("full_loadstore", 1, d::Kind::Bool),
+            d::optional("low_overhead", 2, d::Kind::Bool),
+            d::repeated("trace_metrics", 3, d::Kind::String),
+        ],
+    );
 }

@@ -2,107 +2,67 @@
 
 //! `perfetto/config/gpu/vulkan_memory_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.VulkanMemoryConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VulkanMemoryConfig {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub track_driver_memory_usage: Option<bool>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub track_device_memory_usage: Option<bool>,
+    #[pb(bool, 1)] pub track_driver_memory_usage: Option<bool>,
+    #[pb(bool, 2)] pub track_device_memory_usage: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`VulkanMemoryConfig`], field by field; dropping it closes the message.
-pub struct VulkanMemoryConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`VulkanMemoryConfig`]; dropping it closes the message.
+pub struct VulkanMemoryConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for VulkanMemoryConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.VulkanMemoryConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl VulkanMemoryConfigWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn track_driver_memory_usage(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn track_driver_memory_usage(&mut self, value: bool) -> &mut Self {
         rt::bool::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, bool.
-    #[inline]
-    pub fn track_device_memory_usage(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn track_device_memory_usage(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.VulkanMemoryConfig` where it lies, field by field.
+pub type VulkanMemoryConfigReader<'a> = rt::TypedReader<'a, VulkanMemoryConfigField<'a>>;
 /// A field of a `perfetto.protos.VulkanMemoryConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum VulkanMemoryConfigField<'a> {
-    /// Field 1, bool.
     TrackDriverMemoryUsage(bool),
-    /// Field 2, bool.
     TrackDeviceMemoryUsage(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.VulkanMemoryConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct VulkanMemoryConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> VulkanMemoryConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<VulkanMemoryConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => VulkanMemoryConfigField::TrackDriverMemoryUsage(f.bool()?),
-                    16 => VulkanMemoryConfigField::TrackDeviceMemoryUsage(f.bool()?),
-                    _ => VulkanMemoryConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for VulkanMemoryConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::TrackDriverMemoryUsage(f.bool()?),
+            16 => Self::TrackDeviceMemoryUsage(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for VulkanMemoryConfigReader<'a> {
-    type Item = Result<VulkanMemoryConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl VulkanMemoryConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.VulkanMemoryConfig",
-            fields: &[
-                d::optional("track_driver_memory_usage", 1, d::Kind::Bool),
-                d::optional("track_device_memory_usage", 2, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.VulkanMemoryConfig",
+        &[
+            d::optional("track_driver_memory_usage", 1, d::Kind::Bool),
+            d::optional("track_device_memory_usage", 2, d::Kind::Bool),
+        ],
+    );
 }

@@ -2,297 +2,160 @@
 
 //! `perfetto/config/inode_file/inode_file_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.InodeFileConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InodeFileConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub scan_interval_ms: Option<u32>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub scan_delay_ms: Option<u32>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub scan_batch_size: Option<u32>,
-    /// Field 4, bool.
-    #[pb(bool, 4)]
-    pub do_not_scan: Option<bool>,
-    /// Field 5, repeated string.
-    #[pb(string, 5, repeated)]
-    pub scan_mount_points: Vec<String>,
-    /// Field 6, repeated message.
-    #[pb(message, 6, repeated)]
-    pub mount_point_mapping: Vec<InodeFileConfigMountPointMappingEntry>,
+    #[pb(uint32, 1)] pub scan_interval_ms: Option<u32>,
+    #[pb(uint32, 2)] pub scan_delay_ms: Option<u32>,
+    #[pb(uint32, 3)] pub scan_batch_size: Option<u32>,
+    #[pb(bool, 4)] pub do_not_scan: Option<bool>,
+    #[pb(string, 5, repeated)] pub scan_mount_points: Vec<String>,
+    #[pb(message, 6, repeated)] pub mount_point_mapping: Vec<InodeFileConfigMountPointMappingEntry>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InodeFileConfig`], field by field; dropping it closes the message.
-pub struct InodeFileConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InodeFileConfig`]; dropping it closes the message.
+pub struct InodeFileConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InodeFileConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InodeFileConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InodeFileConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn scan_interval_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn scan_delay_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn scan_batch_size(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, bool.
-    #[inline]
-    pub fn do_not_scan(&mut self, value: bool) -> &mut Self {
-        rt::bool::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, repeated string.
-    #[inline]
-    pub fn scan_mount_points(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn scan_interval_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn scan_delay_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn scan_batch_size(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn do_not_scan(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
+    #[inline] pub fn scan_mount_points(&mut self, value: &str) -> &mut Self {
         rt::string::<5>(&mut self.s, value);
         self
     }
-    /// Field 6, repeated message.
-    #[inline]
-    pub fn mount_point_mapping(
+    #[inline] pub fn mount_point_mapping(
         &mut self,
     ) -> InodeFileConfigMountPointMappingEntryWriter<'_> {
         rt::message::<6, _>(&mut self.s)
     }
-    /// `mount_point_mapping`, its body already encoded.
-    #[inline]
-    pub fn mount_point_mapping_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn mount_point_mapping_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InodeFileConfig` where it lies, field by field.
+pub type InodeFileConfigReader<'a> = rt::TypedReader<'a, InodeFileConfigField<'a>>;
 /// A field of a `perfetto.protos.InodeFileConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum InodeFileConfigField<'a> {
-    /// Field 1, uint32.
     ScanIntervalMs(u32),
-    /// Field 2, uint32.
     ScanDelayMs(u32),
-    /// Field 3, uint32.
     ScanBatchSize(u32),
-    /// Field 4, bool.
     DoNotScan(bool),
-    /// Field 5, repeated string.
     ScanMountPoints(&'a str),
-    /// Field 6, repeated message.
     MountPointMapping(InodeFileConfigMountPointMappingEntryReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InodeFileConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InodeFileConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InodeFileConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<InodeFileConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => InodeFileConfigField::ScanIntervalMs(f.uint32()?),
-                    16 => InodeFileConfigField::ScanDelayMs(f.uint32()?),
-                    24 => InodeFileConfigField::ScanBatchSize(f.uint32()?),
-                    32 => InodeFileConfigField::DoNotScan(f.bool()?),
-                    42 => InodeFileConfigField::ScanMountPoints(f.string()?),
-                    50 => {
-                        InodeFileConfigField::MountPointMapping(
-                            InodeFileConfigMountPointMappingEntryReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => InodeFileConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InodeFileConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::ScanIntervalMs(f.uint32()?),
+            16 => Self::ScanDelayMs(f.uint32()?),
+            24 => Self::ScanBatchSize(f.uint32()?),
+            32 => Self::DoNotScan(f.bool()?),
+            42 => Self::ScanMountPoints(f.string()?),
+            50 => {
+                Self::MountPointMapping(
+                    InodeFileConfigMountPointMappingEntryReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InodeFileConfigReader<'a> {
-    type Item = Result<InodeFileConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InodeFileConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InodeFileConfig",
-            fields: &[
-                d::optional("scan_interval_ms", 1, d::Kind::Uint32),
-                d::optional("scan_delay_ms", 2, d::Kind::Uint32),
-                d::optional("scan_batch_size", 3, d::Kind::Uint32),
-                d::optional("do_not_scan", 4, d::Kind::Bool),
-                d::repeated("scan_mount_points", 5, d::Kind::String),
-                d::repeated(
-                    "mount_point_mapping",
-                    6,
-                    d::Kind::Message(|| {
-                        InodeFileConfigMountPointMappingEntry::DESCRIPTOR
-                    }),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InodeFileConfig",
+        &[
+            d::optional("scan_interval_ms", 1, d::Kind::Uint32),
+            d::optional("scan_delay_ms", 2, d::Kind::Uint32),
+            d::optional("scan_batch_size", 3, d::Kind::Uint32),
+            d::optional("do_not_scan", 4, d::Kind::Bool),
+            d::repeated("scan_mount_points", 5, d::Kind::String),
+            d::repeated(
+                "mount_point_mapping",
+                6,
+                d::of!(InodeFileConfigMountPointMappingEntry),
+            ),
+        ],
+    );
 }
+
 /// `perfetto.protos.InodeFileConfig.MountPointMappingEntry`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InodeFileConfigMountPointMappingEntry {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub mountpoint: Option<String>,
-    /// Field 2, repeated string.
-    #[pb(string, 2, repeated)]
-    pub scan_roots: Vec<String>,
+    #[pb(string, 1)] pub mountpoint: Option<String>,
+    #[pb(string, 2, repeated)] pub scan_roots: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InodeFileConfigMountPointMappingEntry`], field by field; dropping it closes the message.
-pub struct InodeFileConfigMountPointMappingEntryWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InodeFileConfigMountPointMappingEntry`]; dropping it closes the message.
+pub struct InodeFileConfigMountPointMappingEntryWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InodeFileConfigMountPointMappingEntryWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InodeFileConfig.MountPointMappingEntry";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InodeFileConfigMountPointMappingEntryWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn mountpoint(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated string.
-    #[inline]
-    pub fn scan_roots(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn mountpoint(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn scan_roots(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InodeFileConfig.MountPointMappingEntry` where it lies, field by field.
+pub type InodeFileConfigMountPointMappingEntryReader<'a> = rt::TypedReader<
+    'a,
+    InodeFileConfigMountPointMappingEntryField<'a>,
+>;
 /// A field of a `perfetto.protos.InodeFileConfig.MountPointMappingEntry`.
 #[derive(Clone, Copy, Debug)]
 pub enum InodeFileConfigMountPointMappingEntryField<'a> {
-    /// Field 1, string.
     Mountpoint(&'a str),
-    /// Field 2, repeated string.
     ScanRoots(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InodeFileConfig.MountPointMappingEntry` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InodeFileConfigMountPointMappingEntryReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InodeFileConfigMountPointMappingEntryReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<InodeFileConfigMountPointMappingEntryField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        InodeFileConfigMountPointMappingEntryField::Mountpoint(
-                            f.string()?,
-                        )
-                    }
-                    18 => {
-                        InodeFileConfigMountPointMappingEntryField::ScanRoots(
-                            f.string()?,
-                        )
-                    }
-                    _ => {
-                        InodeFileConfigMountPointMappingEntryField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InodeFileConfigMountPointMappingEntryField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Mountpoint(f.string()?),
+            18 => Self::ScanRoots(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InodeFileConfigMountPointMappingEntryReader<'a> {
-    type Item = Result<InodeFileConfigMountPointMappingEntryField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InodeFileConfigMountPointMappingEntry {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InodeFileConfig.MountPointMappingEntry",
-            fields: &[
-                d::optional("mountpoint", 1, d::Kind::String),
-                d::repeated("scan_roots", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InodeFileConfig.MountPointMappingEntry",
+        &[
+            d::optional("mountpoint", 1, d::Kind::String),
+            d::repeated("scan_roots", 2, d::Kind::String),
+        ],
+    );
 }

@@ -2,22 +2,19 @@
 
 //! `perfetto/config/interceptors/console_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ConsoleConfig.Output`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConsoleConfigOutput(pub i32);
 impl ConsoleConfigOutput {
-    /// Value 0.
     pub const OUTPUT_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const OUTPUT_STDOUT: Self = Self(1);
-    /// Value 2.
     pub const OUTPUT_STDERR: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for ConsoleConfigOutput {
     const NAME: &'static str = "perfetto.protos.ConsoleConfig.Output";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -25,126 +22,74 @@ impl protozero::Enumeration for ConsoleConfigOutput {
         ("OUTPUT_STDOUT", 1),
         ("OUTPUT_STDERR", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for ConsoleConfigOutput {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for ConsoleConfigOutput {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.ConsoleConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ConsoleConfig {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub output: Option<ConsoleConfigOutput>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub enable_colors: Option<bool>,
+    #[pb(enumeration, 1)] pub output: Option<ConsoleConfigOutput>,
+    #[pb(bool, 2)] pub enable_colors: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ConsoleConfig`], field by field; dropping it closes the message.
-pub struct ConsoleConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ConsoleConfig`]; dropping it closes the message.
+pub struct ConsoleConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ConsoleConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ConsoleConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ConsoleConfigWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn output(&mut self, value: ConsoleConfigOutput) -> &mut Self {
+    #[inline] pub fn output(&mut self, value: ConsoleConfigOutput) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, bool.
-    #[inline]
-    pub fn enable_colors(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn enable_colors(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ConsoleConfig` where it lies, field by field.
+pub type ConsoleConfigReader<'a> = rt::TypedReader<'a, ConsoleConfigField<'a>>;
 /// A field of a `perfetto.protos.ConsoleConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum ConsoleConfigField<'a> {
-    /// Field 1, enumeration.
     Output(ConsoleConfigOutput),
-    /// Field 2, bool.
     EnableColors(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ConsoleConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ConsoleConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ConsoleConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ConsoleConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        ConsoleConfigField::Output(ConsoleConfigOutput(f.enumeration()?))
-                    }
-                    16 => ConsoleConfigField::EnableColors(f.bool()?),
-                    _ => ConsoleConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ConsoleConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Output(ConsoleConfigOutput(f.enumeration()?)),
+            16 => Self::EnableColors(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ConsoleConfigReader<'a> {
-    type Item = Result<ConsoleConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ConsoleConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ConsoleConfig",
-            fields: &[
-                d::optional("output", 1, d::enum_kind::<ConsoleConfigOutput>()),
-                d::optional("enable_colors", 2, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ConsoleConfig",
+        &[
+            d::optional("output", 1, d::enum_kind::<ConsoleConfigOutput>()),
+            d::optional("enable_colors", 2, d::Kind::Bool),
+        ],
+    );
 }

@@ -2,122 +2,72 @@
 
 //! `perfetto/config/linux/journald_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.SystemdJournaldConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SystemdJournaldConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub min_prio: Option<u32>,
-    /// Field 2, repeated string.
-    #[pb(string, 2, repeated)]
-    pub filter_identifiers: Vec<String>,
-    /// Field 3, repeated string.
-    #[pb(string, 3, repeated)]
-    pub filter_units: Vec<String>,
+    #[pb(uint32, 1)] pub min_prio: Option<u32>,
+    #[pb(string, 2, repeated)] pub filter_identifiers: Vec<String>,
+    #[pb(string, 3, repeated)] pub filter_units: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SystemdJournaldConfig`], field by field; dropping it closes the message.
-pub struct SystemdJournaldConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SystemdJournaldConfig`]; dropping it closes the message.
+pub struct SystemdJournaldConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SystemdJournaldConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SystemdJournaldConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SystemdJournaldConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn min_prio(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated string.
-    #[inline]
-    pub fn filter_identifiers(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn min_prio(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn filter_identifiers(&mut self, value: &str) -> &mut Self {
         rt::string::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, repeated string.
-    #[inline]
-    pub fn filter_units(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn filter_units(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SystemdJournaldConfig` where it lies, field by field.
+pub type SystemdJournaldConfigReader<'a> = rt::TypedReader<
+    'a,
+    SystemdJournaldConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.SystemdJournaldConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum SystemdJournaldConfigField<'a> {
-    /// Field 1, uint32.
     MinPrio(u32),
-    /// Field 2, repeated string.
     FilterIdentifiers(&'a str),
-    /// Field 3, repeated string.
     FilterUnits(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SystemdJournaldConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SystemdJournaldConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SystemdJournaldConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<SystemdJournaldConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => SystemdJournaldConfigField::MinPrio(f.uint32()?),
-                    18 => SystemdJournaldConfigField::FilterIdentifiers(f.string()?),
-                    26 => SystemdJournaldConfigField::FilterUnits(f.string()?),
-                    _ => SystemdJournaldConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SystemdJournaldConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::MinPrio(f.uint32()?),
+            18 => Self::FilterIdentifiers(f.string()?),
+            26 => Self::FilterUnits(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SystemdJournaldConfigReader<'a> {
-    type Item = Result<SystemdJournaldConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SystemdJournaldConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SystemdJournaldConfig",
-            fields: &[
-                d::optional("min_prio", 1, d::Kind::Uint32),
-                d::repeated("filter_identifiers", 2, d::Kind::String),
-                d::repeated("filter_units", 3, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SystemdJournaldConfig",
+        &[
+            d::optional("min_prio", 1, d::Kind::Uint32),
+            d::repeated("filter_identifiers", 2, d::Kind::String),
+            d::repeated("filter_units", 3, d::Kind::String),
+        ],
+    );
 }

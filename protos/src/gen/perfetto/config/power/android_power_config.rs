@@ -2,28 +2,22 @@
 
 //! `perfetto/config/power/android_power_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.AndroidPowerConfig.BatteryCounters`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AndroidPowerConfigBatteryCounters(pub i32);
 impl AndroidPowerConfigBatteryCounters {
-    /// Value 0.
     pub const BATTERY_COUNTER_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const BATTERY_COUNTER_CHARGE: Self = Self(1);
-    /// Value 2.
     pub const BATTERY_COUNTER_CAPACITY_PERCENT: Self = Self(2);
-    /// Value 3.
     pub const BATTERY_COUNTER_CURRENT: Self = Self(3);
-    /// Value 4.
     pub const BATTERY_COUNTER_CURRENT_AVG: Self = Self(4);
-    /// Value 5.
     pub const BATTERY_COUNTER_VOLTAGE: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for AndroidPowerConfigBatteryCounters {
     const NAME: &'static str = "perfetto.protos.AndroidPowerConfig.BatteryCounters";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -34,188 +28,110 @@ impl protozero::Enumeration for AndroidPowerConfigBatteryCounters {
         ("BATTERY_COUNTER_CURRENT_AVG", 4),
         ("BATTERY_COUNTER_VOLTAGE", 5),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for AndroidPowerConfigBatteryCounters {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for AndroidPowerConfigBatteryCounters {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.AndroidPowerConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidPowerConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub battery_poll_ms: Option<u32>,
-    /// Field 2, repeated enumeration.
-    #[pb(enumeration, 2, repeated)]
-    pub battery_counters: Vec<AndroidPowerConfigBatteryCounters>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub collect_power_rails: Option<bool>,
-    /// Field 4, bool.
-    #[pb(bool, 4)]
-    pub collect_energy_estimation_breakdown: Option<bool>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub collect_entity_state_residency: Option<bool>,
+    #[pb(uint32, 1)] pub battery_poll_ms: Option<u32>,
+    #[pb(enumeration, 2, repeated)] pub battery_counters: Vec<AndroidPowerConfigBatteryCounters>,
+    #[pb(bool, 3)] pub collect_power_rails: Option<bool>,
+    #[pb(bool, 4)] pub collect_energy_estimation_breakdown: Option<bool>,
+    #[pb(bool, 5)] pub collect_entity_state_residency: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`AndroidPowerConfig`], field by field; dropping it closes the message.
-pub struct AndroidPowerConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`AndroidPowerConfig`]; dropping it closes the message.
+pub struct AndroidPowerConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for AndroidPowerConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.AndroidPowerConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl AndroidPowerConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn battery_poll_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated enumeration.
-    #[inline]
-    pub fn battery_counters(
+    #[inline] pub fn battery_poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn battery_counters(
         &mut self,
         value: AndroidPowerConfigBatteryCounters,
     ) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
-    /// Field 3, bool.
-    #[inline]
-    pub fn collect_power_rails(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn collect_power_rails(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, bool.
-    #[inline]
-    pub fn collect_energy_estimation_breakdown(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn collect_energy_estimation_breakdown(&mut self, value: bool) -> &mut Self {
         rt::bool::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, bool.
-    #[inline]
-    pub fn collect_entity_state_residency(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn collect_entity_state_residency(&mut self, value: bool) -> &mut Self {
         rt::bool::<5>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.AndroidPowerConfig` where it lies, field by field.
+pub type AndroidPowerConfigReader<'a> = rt::TypedReader<'a, AndroidPowerConfigField<'a>>;
 /// A field of a `perfetto.protos.AndroidPowerConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum AndroidPowerConfigField<'a> {
-    /// Field 1, uint32.
     BatteryPollMs(u32),
-    /// Field 2, repeated enumeration.
     BatteryCounters(AndroidPowerConfigBatteryCounters),
-    /// Field 3, bool.
     CollectPowerRails(bool),
-    /// Field 4, bool.
     CollectEnergyEstimationBreakdown(bool),
-    /// Field 5, bool.
     CollectEntityStateResidency(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.AndroidPowerConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct AndroidPowerConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> AndroidPowerConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<AndroidPowerConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => AndroidPowerConfigField::BatteryPollMs(f.uint32()?),
-                        16 => {
-                            AndroidPowerConfigField::BatteryCounters(
-                                AndroidPowerConfigBatteryCounters(f.enumeration()?),
-                            )
-                        }
-                        18 => {
-                            f.begin_run(16)?;
-                            continue;
-                        }
-                        24 => AndroidPowerConfigField::CollectPowerRails(f.bool()?),
-                        32 => {
-                            AndroidPowerConfigField::CollectEnergyEstimationBreakdown(
-                                f.bool()?,
-                            )
-                        }
-                        40 => {
-                            AndroidPowerConfigField::CollectEntityStateResidency(
-                                f.bool()?,
-                            )
-                        }
-                        _ => AndroidPowerConfigField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for AndroidPowerConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::BatteryPollMs(f.uint32()?),
+            16 => {
+                Self::BatteryCounters(
+                    AndroidPowerConfigBatteryCounters(f.enumeration()?),
+                )
+            }
+            18 => return rt::run(f, 16),
+            24 => Self::CollectPowerRails(f.bool()?),
+            32 => Self::CollectEnergyEstimationBreakdown(f.bool()?),
+            40 => Self::CollectEntityStateResidency(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for AndroidPowerConfigReader<'a> {
-    type Item = Result<AndroidPowerConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl AndroidPowerConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.AndroidPowerConfig",
-            fields: &[
-                d::optional("battery_poll_ms", 1, d::Kind::Uint32),
-                d::repeated(
-                    "battery_counters",
-                    2,
-                    d::enum_kind::<AndroidPowerConfigBatteryCounters>(),
-                ),
-                d::optional("collect_power_rails", 3, d::Kind::Bool),
-                d::optional("collect_energy_estimation_breakdown", 4, d::Kind::Bool),
-                d::optional("collect_entity_state_residency", 5, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.AndroidPowerConfig",
+        &[
+            d::optional("battery_poll_ms", 1, d::Kind::Uint32),
+            d::repeated(
+                "battery_counters",
+                2,
+                d::enum_kind::<AndroidPowerConfigBatteryCounters>(),
+            ),
+            d::optional("collect_power_rails", 3, d::Kind::Bool),
+            d::optional("collect_energy_estimation_breakdown", 4, d::Kind::Bool),
+            d::optional("collect_entity_state_residency", 5, d::Kind::Bool),
+        ],
+    );
 }

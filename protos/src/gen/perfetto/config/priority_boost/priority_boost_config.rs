@@ -2,22 +2,19 @@
 
 //! `perfetto/config/priority_boost/priority_boost_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.PriorityBoostConfig.BoostPolicy`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PriorityBoostConfigBoostPolicy(pub i32);
 impl PriorityBoostConfigBoostPolicy {
-    /// Value 0.
     pub const POLICY_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const POLICY_SCHED_OTHER: Self = Self(1);
-    /// Value 2.
     pub const POLICY_SCHED_FIFO: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for PriorityBoostConfigBoostPolicy {
     const NAME: &'static str = "perfetto.protos.PriorityBoostConfig.BoostPolicy";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -25,134 +22,77 @@ impl protozero::Enumeration for PriorityBoostConfigBoostPolicy {
         ("POLICY_SCHED_OTHER", 1),
         ("POLICY_SCHED_FIFO", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for PriorityBoostConfigBoostPolicy {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for PriorityBoostConfigBoostPolicy {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.PriorityBoostConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PriorityBoostConfig {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub policy: Option<PriorityBoostConfigBoostPolicy>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub priority: Option<u32>,
+    #[pb(enumeration, 1)] pub policy: Option<PriorityBoostConfigBoostPolicy>,
+    #[pb(uint32, 2)] pub priority: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`PriorityBoostConfig`], field by field; dropping it closes the message.
-pub struct PriorityBoostConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`PriorityBoostConfig`]; dropping it closes the message.
+pub struct PriorityBoostConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for PriorityBoostConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.PriorityBoostConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl PriorityBoostConfigWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn policy(&mut self, value: PriorityBoostConfigBoostPolicy) -> &mut Self {
+    #[inline] pub fn policy(&mut self, value: PriorityBoostConfigBoostPolicy) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn priority(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn priority(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.PriorityBoostConfig` where it lies, field by field.
+pub type PriorityBoostConfigReader<'a> = rt::TypedReader<
+    'a,
+    PriorityBoostConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.PriorityBoostConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum PriorityBoostConfigField<'a> {
-    /// Field 1, enumeration.
     Policy(PriorityBoostConfigBoostPolicy),
-    /// Field 2, uint32.
     Priority(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.PriorityBoostConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct PriorityBoostConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> PriorityBoostConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<PriorityBoostConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        PriorityBoostConfigField::Policy(
-                            PriorityBoostConfigBoostPolicy(f.enumeration()?),
-                        )
-                    }
-                    16 => PriorityBoostConfigField::Priority(f.uint32()?),
-                    _ => PriorityBoostConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for PriorityBoostConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Policy(PriorityBoostConfigBoostPolicy(f.enumeration()?)),
+            16 => Self::Priority(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for PriorityBoostConfigReader<'a> {
-    type Item = Result<PriorityBoostConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl PriorityBoostConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.PriorityBoostConfig",
-            fields: &[
-                d::optional(
-                    "policy",
-                    1,
-                    d::enum_kind::<PriorityBoostConfigBoostPolicy>(),
-                ),
-                d::optional("priority", 2, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PriorityBoostConfig",
+        &[
+            d::optional("policy", 1, d::enum_kind::<PriorityBoostConfigBoostPolicy>()),
+            d::optional("priority", 2, d::Kind::Uint32),
+        ],
+    );
 }

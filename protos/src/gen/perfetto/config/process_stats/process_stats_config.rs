@@ -2,22 +2,19 @@
 
 //! `perfetto/config/process_stats/process_stats_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ProcessStatsConfig.Quirks`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessStatsConfigQuirks(pub i32);
 impl ProcessStatsConfigQuirks {
-    /// Value 0.
     pub const QUIRKS_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const DISABLE_INITIAL_DUMP: Self = Self(1);
-    /// Value 2.
     pub const DISABLE_ON_DEMAND: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for ProcessStatsConfigQuirks {
     const NAME: &'static str = "perfetto.protos.ProcessStatsConfig.Quirks";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -25,251 +22,147 @@ impl protozero::Enumeration for ProcessStatsConfigQuirks {
         ("DISABLE_INITIAL_DUMP", 1),
         ("DISABLE_ON_DEMAND", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for ProcessStatsConfigQuirks {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for ProcessStatsConfigQuirks {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.ProcessStatsConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessStatsConfig {
-    /// Field 1, repeated enumeration.
-    #[pb(enumeration, 1, repeated)]
-    pub quirks: Vec<ProcessStatsConfigQuirks>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub scan_all_processes_on_start: Option<bool>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub record_thread_names: Option<bool>,
-    /// Field 4, uint32.
-    #[pb(uint32, 4)]
-    pub proc_stats_poll_ms: Option<u32>,
-    /// Field 6, uint32.
-    #[pb(uint32, 6)]
-    pub proc_stats_cache_ttl_ms: Option<u32>,
-    /// Field 9, bool.
-    #[pb(bool, 9)]
-    pub resolve_process_fds: Option<bool>,
-    /// Field 10, bool.
-    #[pb(bool, 10)]
-    pub scan_smaps_rollup: Option<bool>,
-    /// Field 11, bool.
-    #[pb(bool, 11)]
-    pub record_process_age: Option<bool>,
-    /// Field 12, bool.
-    #[pb(bool, 12)]
-    pub record_process_runtime: Option<bool>,
-    /// Field 13, bool.
-    #[pb(bool, 13)]
-    pub record_process_dmabuf_rss: Option<bool>,
-    /// Field 14, bool.
-    #[pb(bool, 14)]
-    pub skip_main_thread_message: Option<bool>,
+    #[pb(enumeration, 1, repeated)] pub quirks: Vec<ProcessStatsConfigQuirks>,
+    #[pb(bool, 2)] pub scan_all_processes_on_start: Option<bool>,
+    #[pb(bool, 3)] pub record_thread_names: Option<bool>,
+    #[pb(uint32, 4)] pub proc_stats_poll_ms: Option<u32>,
+    #[pb(uint32, 6)] pub proc_stats_cache_ttl_ms: Option<u32>,
+    #[pb(bool, 9)] pub resolve_process_fds: Option<bool>,
+    #[pb(bool, 10)] pub scan_smaps_rollup: Option<bool>,
+    #[pb(bool, 11)] pub record_process_age: Option<bool>,
+    #[pb(bool, 12)] pub record_process_runtime: Option<bool>,
+    #[pb(bool, 13)] pub record_process_dmabuf_rss: Option<bool>,
+    #[pb(bool, 14)] pub skip_main_thread_message: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ProcessStatsConfig`], field by field; dropping it closes the message.
-pub struct ProcessStatsConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ProcessStatsConfig`]; dropping it closes the message.
+pub struct ProcessStatsConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ProcessStatsConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ProcessStatsConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ProcessStatsConfigWriter<'_> {
-    /// Field 1, repeated enumeration.
-    #[inline]
-    pub fn quirks(&mut self, value: ProcessStatsConfigQuirks) -> &mut Self {
+    #[inline] pub fn quirks(&mut self, value: ProcessStatsConfigQuirks) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, bool.
-    #[inline]
-    pub fn scan_all_processes_on_start(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn scan_all_processes_on_start(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, bool.
-    #[inline]
-    pub fn record_thread_names(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn record_thread_names(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, uint32.
-    #[inline]
-    pub fn proc_stats_poll_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn proc_stats_poll_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<4>(&mut self.s, value);
         self
     }
-    /// Field 6, uint32.
-    #[inline]
-    pub fn proc_stats_cache_ttl_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn proc_stats_cache_ttl_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<6>(&mut self.s, value);
         self
     }
-    /// Field 9, bool.
-    #[inline]
-    pub fn resolve_process_fds(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn resolve_process_fds(&mut self, value: bool) -> &mut Self {
         rt::bool::<9>(&mut self.s, value);
         self
     }
-    /// Field 10, bool.
-    #[inline]
-    pub fn scan_smaps_rollup(&mut self, value: bool) -> &mut Self {
-        rt::bool::<10>(&mut self.s, value);
-        self
-    }
-    /// Field 11, bool.
-    #[inline]
-    pub fn record_process_age(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn scan_smaps_rollup(&mut self, value: bool) -> &mut Self { rt::bool::<10>(&mut self.s, value); self }
+    #[inline] pub fn record_process_age(&mut self, value: bool) -> &mut Self {
         rt::bool::<11>(&mut self.s, value);
         self
     }
-    /// Field 12, bool.
-    #[inline]
-    pub fn record_process_runtime(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn record_process_runtime(&mut self, value: bool) -> &mut Self {
         rt::bool::<12>(&mut self.s, value);
         self
     }
-    /// Field 13, bool.
-    #[inline]
-    pub fn record_process_dmabuf_rss(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn record_process_dmabuf_rss(&mut self, value: bool) -> &mut Self {
         rt::bool::<13>(&mut self.s, value);
         self
     }
-    /// Field 14, bool.
-    #[inline]
-    pub fn skip_main_thread_message(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn skip_main_thread_message(&mut self, value: bool) -> &mut Self {
         rt::bool::<14>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ProcessStatsConfig` where it lies, field by field.
+pub type ProcessStatsConfigReader<'a> = rt::TypedReader<'a, ProcessStatsConfigField<'a>>;
 /// A field of a `perfetto.protos.ProcessStatsConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum ProcessStatsConfigField<'a> {
-    /// Field 1, repeated enumeration.
     Quirks(ProcessStatsConfigQuirks),
-    /// Field 2, bool.
     ScanAllProcessesOnStart(bool),
-    /// Field 3, bool.
     RecordThreadNames(bool),
-    /// Field 4, uint32.
     ProcStatsPollMs(u32),
-    /// Field 6, uint32.
     ProcStatsCacheTtlMs(u32),
-    /// Field 9, bool.
     ResolveProcessFds(bool),
-    /// Field 10, bool.
     ScanSmapsRollup(bool),
-    /// Field 11, bool.
     RecordProcessAge(bool),
-    /// Field 12, bool.
     RecordProcessRuntime(bool),
-    /// Field 13, bool.
     RecordProcessDmabufRss(bool),
-    /// Field 14, bool.
     SkipMainThreadMessage(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ProcessStatsConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessStatsConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ProcessStatsConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ProcessStatsConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            ProcessStatsConfigField::Quirks(
-                                ProcessStatsConfigQuirks(f.enumeration()?),
-                            )
-                        }
-                        10 => {
-                            f.begin_run(8)?;
-                            continue;
-                        }
-                        16 => ProcessStatsConfigField::ScanAllProcessesOnStart(f.bool()?),
-                        24 => ProcessStatsConfigField::RecordThreadNames(f.bool()?),
-                        32 => ProcessStatsConfigField::ProcStatsPollMs(f.uint32()?),
-                        48 => ProcessStatsConfigField::ProcStatsCacheTtlMs(f.uint32()?),
-                        72 => ProcessStatsConfigField::ResolveProcessFds(f.bool()?),
-                        80 => ProcessStatsConfigField::ScanSmapsRollup(f.bool()?),
-                        88 => ProcessStatsConfigField::RecordProcessAge(f.bool()?),
-                        96 => ProcessStatsConfigField::RecordProcessRuntime(f.bool()?),
-                        104 => ProcessStatsConfigField::RecordProcessDmabufRss(f.bool()?),
-                        112 => ProcessStatsConfigField::SkipMainThreadMessage(f.bool()?),
-                        _ => ProcessStatsConfigField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for ProcessStatsConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Quirks(ProcessStatsConfigQuirks(f.enumeration()?)),
+            10 => return rt::run(f, 8),
+            16 => Self::ScanAllProcessesOnStart(f.bool()?),
+            24 => Self::RecordThreadNames(f.bool()?),
+            32 => Self::ProcStatsPollMs(f.uint32()?),
+            48 => Self::ProcStatsCacheTtlMs(f.uint32()?),
+            72 => Self::ResolveProcessFds(f.bool()?),
+            80 => Self::ScanSmapsRollup(f.bool()?),
+            88 => Self::RecordProcessAge(f.bool()?),
+            96 => Self::RecordProcessRuntime(f.bool()?),
+            104 => Self::RecordProcessDmabufRss(f.bool()?),
+            112 => Self::SkipMainThreadMessage(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ProcessStatsConfigReader<'a> {
-    type Item = Result<ProcessStatsConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ProcessStatsConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ProcessStatsConfig",
-            fields: &[
-                d::repeated("quirks", 1, d::enum_kind::<ProcessStatsConfigQuirks>()),
-                d::optional("scan_all_processes_on_start", 2, d::Kind::Bool),
-                d::optional("record_thread_names", 3, d::Kind::Bool),
-                d::optional("proc_stats_poll_ms", 4, d::Kind::Uint32),
-                d::optional("proc_stats_cache_ttl_ms", 6, d::Kind::Uint32),
-                d::optional("resolve_process_fds", 9, d::Kind::Bool),
-                d::optional("scan_smaps_rollup", 10, d::Kind::Bool),
-                d::optional("record_process_age", 11, d::Kind::Bool),
-                d::optional("record_process_runtime", 12, d::Kind::Bool),
-                d::optional("record_process_dmabuf_rss", 13, d::Kind::Bool),
-                d::optional("skip_main_thread_message", 14, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProcessStatsConfig",
+        &[
+            d::repeated("quirks", 1, d::enum_kind::<ProcessStatsConfigQuirks>()),
+            d::optional("scan_all_processes_on_start", 2, d::Kind::Bool),
+            d::optional("record_thread_names", 3, d::Kind::Bool),
+            d::optional("proc_stats_poll_ms", 4, d::Kind::Uint32),
+            d::optional("proc_stats_cache_ttl_ms", 6, d::Kind::Uint32),
+            d::optional("resolve_process_fds", 9, d::Kind::Bool),
+            d::optional("scan_smaps_rollup", 10, d::Kind::Bool),
+            d::optional("record_process_age", 11, d::Kind::Bool),
+            d::optional("record_process_runtime", 12, d::Kind::Bool),
+            d::optional("record_process_dmabuf_rss", 13, d::Kind::Bool),
+            d::optional("skip_main_thread_message", 14, d::Kind::Bool),
+        ],
+    );
 }

@@ -2,564 +2,300 @@
 
 //! `perfetto/config/profiling/heapprofd_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.HeapprofdConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct HeapprofdConfig {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub sampling_interval_bytes: Option<u64>,
-    /// Field 2, repeated string.
-    #[pb(string, 2, repeated)]
-    pub process_cmdline: Vec<String>,
-    /// Field 4, repeated uint64.
-    #[pb(uint64, 4, repeated)]
-    pub pid: Vec<u64>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub all: Option<bool>,
-    /// Field 6, message.
-    #[pb(message, 6)]
-    pub continuous_dump_config: Option<HeapprofdConfigContinuousDumpConfig>,
-    /// Field 7, repeated string.
-    #[pb(string, 7, repeated)]
-    pub skip_symbol_prefix: Vec<String>,
-    /// Field 8, uint64.
-    #[pb(uint64, 8)]
-    pub shmem_size_bytes: Option<u64>,
-    /// Field 9, bool.
-    #[pb(bool, 9)]
-    pub block_client: Option<bool>,
-    /// Field 10, bool.
-    #[pb(bool, 10)]
-    pub no_startup: Option<bool>,
-    /// Field 11, bool.
-    #[pb(bool, 11)]
-    pub no_running: Option<bool>,
-    /// Field 13, bool.
-    #[pb(bool, 13)]
-    pub dump_at_max: Option<bool>,
-    /// Field 14, uint32.
-    #[pb(uint32, 14)]
-    pub block_client_timeout_us: Option<u32>,
-    /// Field 15, uint32.
-    #[pb(uint32, 15)]
-    pub min_anonymous_memory_kb: Option<u32>,
-    /// Field 16, uint32.
-    #[pb(uint32, 16)]
-    pub max_heapprofd_memory_kb: Option<u32>,
-    /// Field 17, uint64.
-    #[pb(uint64, 17)]
-    pub max_heapprofd_cpu_secs: Option<u64>,
-    /// Field 18, bool.
-    #[pb(bool, 18)]
-    pub disable_fork_teardown: Option<bool>,
-    /// Field 19, bool.
-    #[pb(bool, 19)]
-    pub disable_vfork_detection: Option<bool>,
-    /// Field 20, repeated string.
-    #[pb(string, 20, repeated)]
-    pub heaps: Vec<String>,
-    /// Field 21, bool.
-    #[pb(bool, 21)]
-    pub all_heaps: Option<bool>,
-    /// Field 22, repeated uint64.
-    #[pb(uint64, 22, repeated)]
-    pub heap_sampling_intervals: Vec<u64>,
-    /// Field 23, bool.
-    #[pb(bool, 23)]
-    pub stream_allocations: Option<bool>,
-    /// Field 24, uint64.
-    #[pb(uint64, 24)]
-    pub adaptive_sampling_shmem_threshold: Option<u64>,
-    /// Field 25, uint64.
-    #[pb(uint64, 25)]
-    pub adaptive_sampling_max_sampling_interval_bytes: Option<u64>,
-    /// Field 26, repeated string.
-    #[pb(string, 26, repeated)]
-    pub target_installed_by: Vec<String>,
-    /// Field 27, repeated string.
-    #[pb(string, 27, repeated)]
-    pub exclude_heaps: Vec<String>,
+    #[pb(uint64, 1)] pub sampling_interval_bytes: Option<u64>,
+    #[pb(string, 2, repeated)] pub process_cmdline: Vec<String>,
+    #[pb(uint64, 4, repeated)] pub pid: Vec<u64>,
+    #[pb(bool, 5)] pub all: Option<bool>,
+    #[pb(message, 6)] pub continuous_dump_config: Option<HeapprofdConfigContinuousDumpConfig>,
+    #[pb(string, 7, repeated)] pub skip_symbol_prefix: Vec<String>,
+    #[pb(uint64, 8)] pub shmem_size_bytes: Option<u64>,
+    #[pb(bool, 9)] pub block_client: Option<bool>,
+    #[pb(bool, 10)] pub no_startup: Option<bool>,
+    #[pb(bool, 11)] pub no_running: Option<bool>,
+    #[pb(bool, 13)] pub dump_at_max: Option<bool>,
+    #[pb(uint32, 14)] pub block_client_timeout_us: Option<u32>,
+    #[pb(uint32, 15)] pub min_anonymous_memory_kb: Option<u32>,
+    #[pb(uint32, 16)] pub max_heapprofd_memory_kb: Option<u32>,
+    #[pb(uint64, 17)] pub max_heapprofd_cpu_secs: Option<u64>,
+    #[pb(bool, 18)] pub disable_fork_teardown: Option<bool>,
+    #[pb(bool, 19)] pub disable_vfork_detection: Option<bool>,
+    #[pb(string, 20, repeated)] pub heaps: Vec<String>,
+    #[pb(bool, 21)] pub all_heaps: Option<bool>,
+    #[pb(uint64, 22, repeated)] pub heap_sampling_intervals: Vec<u64>,
+    #[pb(bool, 23)] pub stream_allocations: Option<bool>,
+    #[pb(uint64, 24)] pub adaptive_sampling_shmem_threshold: Option<u64>,
+    #[pb(uint64, 25)] pub adaptive_sampling_max_sampling_interval_bytes: Option<u64>,
+    #[pb(string, 26, repeated)] pub target_installed_by: Vec<String>,
+    #[pb(string, 27, repeated)] pub exclude_heaps: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`HeapprofdConfig`], field by field; dropping it closes the message.
-pub struct HeapprofdConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`HeapprofdConfig`]; dropping it closes the message.
+pub struct HeapprofdConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for HeapprofdConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.HeapprofdConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl HeapprofdConfigWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn sampling_interval_bytes(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn sampling_interval_bytes(&mut self, value: u64) -> &mut Self {
         rt::uint64::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, repeated string.
-    #[inline]
-    pub fn process_cmdline(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 4, repeated uint64.
-    #[inline]
-    pub fn pid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, bool.
-    #[inline]
-    pub fn all(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, message.
-    #[inline]
-    pub fn continuous_dump_config(
+    #[inline] pub fn process_cmdline(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn pid(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    #[inline] pub fn all(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    #[inline] pub fn continuous_dump_config(
         &mut self,
     ) -> HeapprofdConfigContinuousDumpConfigWriter<'_> {
         rt::message::<6, _>(&mut self.s)
     }
-    /// `continuous_dump_config`, its body already encoded.
-    #[inline]
-    pub fn continuous_dump_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn continuous_dump_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Field 7, repeated string.
-    #[inline]
-    pub fn skip_symbol_prefix(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn skip_symbol_prefix(&mut self, value: &str) -> &mut Self {
         rt::string::<7>(&mut self.s, value);
         self
     }
-    /// Field 8, uint64.
-    #[inline]
-    pub fn shmem_size_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 9, bool.
-    #[inline]
-    pub fn block_client(&mut self, value: bool) -> &mut Self {
-        rt::bool::<9>(&mut self.s, value);
-        self
-    }
-    /// Field 10, bool.
-    #[inline]
-    pub fn no_startup(&mut self, value: bool) -> &mut Self {
-        rt::bool::<10>(&mut self.s, value);
-        self
-    }
-    /// Field 11, bool.
-    #[inline]
-    pub fn no_running(&mut self, value: bool) -> &mut Self {
-        rt::bool::<11>(&mut self.s, value);
-        self
-    }
-    /// Field 13, bool.
-    #[inline]
-    pub fn dump_at_max(&mut self, value: bool) -> &mut Self {
-        rt::bool::<13>(&mut self.s, value);
-        self
-    }
-    /// Field 14, uint32.
-    #[inline]
-    pub fn block_client_timeout_us(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn shmem_size_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    #[inline] pub fn block_client(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
+    #[inline] pub fn no_startup(&mut self, value: bool) -> &mut Self { rt::bool::<10>(&mut self.s, value); self }
+    #[inline] pub fn no_running(&mut self, value: bool) -> &mut Self { rt::bool::<11>(&mut self.s, value); self }
+    #[inline] pub fn dump_at_max(&mut self, value: bool) -> &mut Self { rt::bool::<13>(&mut self.s, value); self }
+    #[inline] pub fn block_client_timeout_us(&mut self, value: u32) -> &mut Self {
         rt::uint32::<14>(&mut self.s, value);
         self
     }
-    /// Field 15, uint32.
-    #[inline]
-    pub fn min_anonymous_memory_kb(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn min_anonymous_memory_kb(&mut self, value: u32) -> &mut Self {
         rt::uint32::<15>(&mut self.s, value);
         self
     }
-    /// Field 16, uint32.
-    #[inline]
-    pub fn max_heapprofd_memory_kb(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn max_heapprofd_memory_kb(&mut self, value: u32) -> &mut Self {
         rt::uint32::<16>(&mut self.s, value);
         self
     }
-    /// Field 17, uint64.
-    #[inline]
-    pub fn max_heapprofd_cpu_secs(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn max_heapprofd_cpu_secs(&mut self, value: u64) -> &mut Self {
         rt::uint64::<17>(&mut self.s, value);
         self
     }
-    /// Field 18, bool.
-    #[inline]
-    pub fn disable_fork_teardown(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn disable_fork_teardown(&mut self, value: bool) -> &mut Self {
         rt::bool::<18>(&mut self.s, value);
         self
     }
-    /// Field 19, bool.
-    #[inline]
-    pub fn disable_vfork_detection(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn disable_vfork_detection(&mut self, value: bool) -> &mut Self {
         rt::bool::<19>(&mut self.s, value);
         self
     }
-    /// Field 20, repeated string.
-    #[inline]
-    pub fn heaps(&mut self, value: &str) -> &mut Self {
-        rt::string::<20>(&mut self.s, value);
-        self
-    }
-    /// Field 21, bool.
-    #[inline]
-    pub fn all_heaps(&mut self, value: bool) -> &mut Self {
-        rt::bool::<21>(&mut self.s, value);
-        self
-    }
-    /// Field 22, repeated uint64.
-    #[inline]
-    pub fn heap_sampling_intervals(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn heaps(&mut self, value: &str) -> &mut Self { rt::string::<20>(&mut self.s, value); self }
+    #[inline] pub fn all_heaps(&mut self, value: bool) -> &mut Self { rt::bool::<21>(&mut self.s, value); self }
+    #[inline] pub fn heap_sampling_intervals(&mut self, value: u64) -> &mut Self {
         rt::uint64::<22>(&mut self.s, value);
         self
     }
-    /// Field 23, bool.
-    #[inline]
-    pub fn stream_allocations(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn stream_allocations(&mut self, value: bool) -> &mut Self {
         rt::bool::<23>(&mut self.s, value);
         self
     }
-    /// Field 24, uint64.
-    #[inline]
-    pub fn adaptive_sampling_shmem_threshold(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn adaptive_sampling_shmem_threshold(&mut self, value: u64) -> &mut Self {
         rt::uint64::<24>(&mut self.s, value);
         self
     }
-    /// Field 25, uint64.
-    #[inline]
-    pub fn adaptive_sampling_max_sampling_interval_bytes(
+    #[inline] pub fn adaptive_sampling_max_sampling_interval_bytes(
         &mut self,
         value: u64,
     ) -> &mut Self {
         rt::uint64::<25>(&mut self.s, value);
         self
     }
-    /// Field 26, repeated string.
-    #[inline]
-    pub fn target_installed_by(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn target_installed_by(&mut self, value: &str) -> &mut Self {
         rt::string::<26>(&mut self.s, value);
         self
     }
-    /// Field 27, repeated string.
-    #[inline]
-    pub fn exclude_heaps(&mut self, value: &str) -> &mut Self {
-        rt::string::<27>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn exclude_heaps(&mut self, value: &str) -> &mut Self { rt::string::<27>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.HeapprofdConfig` where it lies, field by field.
+pub type HeapprofdConfigReader<'a> = rt::TypedReader<'a, HeapprofdConfigField<'a>>;
 /// A field of a `perfetto.protos.HeapprofdConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum HeapprofdConfigField<'a> {
-    /// Field 1, uint64.
     SamplingIntervalBytes(u64),
-    /// Field 2, repeated string.
     ProcessCmdline(&'a str),
-    /// Field 4, repeated uint64.
     Pid(u64),
-    /// Field 5, bool.
     All(bool),
-    /// Field 6, message.
     ContinuousDumpConfig(HeapprofdConfigContinuousDumpConfigReader<'a>),
-    /// Field 7, repeated string.
     SkipSymbolPrefix(&'a str),
-    /// Field 8, uint64.
     ShmemSizeBytes(u64),
-    /// Field 9, bool.
     BlockClient(bool),
-    /// Field 10, bool.
     NoStartup(bool),
-    /// Field 11, bool.
     NoRunning(bool),
-    /// Field 13, bool.
     DumpAtMax(bool),
-    /// Field 14, uint32.
     BlockClientTimeoutUs(u32),
-    /// Field 15, uint32.
     MinAnonymousMemoryKb(u32),
-    /// Field 16, uint32.
     MaxHeapprofdMemoryKb(u32),
-    /// Field 17, uint64.
     MaxHeapprofdCpuSecs(u64),
-    /// Field 18, bool.
     DisableForkTeardown(bool),
-    /// Field 19, bool.
     DisableVforkDetection(bool),
-    /// Field 20, repeated string.
     Heaps(&'a str),
-    /// Field 21, bool.
     AllHeaps(bool),
-    /// Field 22, repeated uint64.
     HeapSamplingIntervals(u64),
-    /// Field 23, bool.
     StreamAllocations(bool),
-    /// Field 24, uint64.
     AdaptiveSamplingShmemThreshold(u64),
-    /// Field 25, uint64.
     AdaptiveSamplingMaxSamplingIntervalBytes(u64),
-    /// Field 26, repeated string.
     TargetInstalledBy(&'a str),
-    /// Field 27, repeated string.
     ExcludeHeaps(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.HeapprofdConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct HeapprofdConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> HeapprofdConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<HeapprofdConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => HeapprofdConfigField::SamplingIntervalBytes(f.uint64()?),
-                        18 => HeapprofdConfigField::ProcessCmdline(f.string()?),
-                        32 => HeapprofdConfigField::Pid(f.uint64()?),
-                        34 => {
-                            f.begin_run(32)?;
-                            continue;
-                        }
-                        40 => HeapprofdConfigField::All(f.bool()?),
-                        50 => {
-                            HeapprofdConfigField::ContinuousDumpConfig(
-                                HeapprofdConfigContinuousDumpConfigReader::new(f.bytes()?),
-                            )
-                        }
-                        58 => HeapprofdConfigField::SkipSymbolPrefix(f.string()?),
-                        64 => HeapprofdConfigField::ShmemSizeBytes(f.uint64()?),
-                        72 => HeapprofdConfigField::BlockClient(f.bool()?),
-                        80 => HeapprofdConfigField::NoStartup(f.bool()?),
-                        88 => HeapprofdConfigField::NoRunning(f.bool()?),
-                        104 => HeapprofdConfigField::DumpAtMax(f.bool()?),
-                        112 => HeapprofdConfigField::BlockClientTimeoutUs(f.uint32()?),
-                        120 => HeapprofdConfigField::MinAnonymousMemoryKb(f.uint32()?),
-                        128 => HeapprofdConfigField::MaxHeapprofdMemoryKb(f.uint32()?),
-                        136 => HeapprofdConfigField::MaxHeapprofdCpuSecs(f.uint64()?),
-                        144 => HeapprofdConfigField::DisableForkTeardown(f.bool()?),
-                        152 => HeapprofdConfigField::DisableVforkDetection(f.bool()?),
-                        162 => HeapprofdConfigField::Heaps(f.string()?),
-                        168 => HeapprofdConfigField::AllHeaps(f.bool()?),
-                        176 => HeapprofdConfigField::HeapSamplingIntervals(f.uint64()?),
-                        178 => {
-                            f.begin_run(176)?;
-                            continue;
-                        }
-                        184 => HeapprofdConfigField::StreamAllocations(f.bool()?),
-                        192 => {
-                            HeapprofdConfigField::AdaptiveSamplingShmemThreshold(
-                                f.uint64()?,
-                            )
-                        }
-                        200 => {
-                            HeapprofdConfigField::AdaptiveSamplingMaxSamplingIntervalBytes(
-                                f.uint64()?,
-                            )
-                        }
-                        210 => HeapprofdConfigField::TargetInstalledBy(f.string()?),
-                        218 => HeapprofdConfigField::ExcludeHeaps(f.string()?),
-                        _ => HeapprofdConfigField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for HeapprofdConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::SamplingIntervalBytes(f.uint64()?),
+            18 => Self::ProcessCmdline(f.string()?),
+            32 => Self::Pid(f.uint64()?),
+            34 => return rt::run(f, 32),
+            40 => Self::All(f.bool()?),
+            50 => {
+                Self::ContinuousDumpConfig(
+                    HeapprofdConfigContinuousDumpConfigReader::new(f.bytes()?),
+                )
+            }
+            58 => Self::SkipSymbolPrefix(f.string()?),
+            64 => Self::ShmemSizeBytes(f.uint64()?),
+            72 => Self::BlockClient(f.bool()?),
+            80 => Self::NoStartup(f.bool()?),
+            88 => Self::NoRunning(f.bool()?),
+            104 => Self::DumpAtMax(f.bool()?),
+            112 => Self::BlockClientTimeoutUs(f.uint32()?),
+            120 => Self::MinAnonymousMemoryKb(f.uint32()?),
+            128 => Self::MaxHeapprofdMemoryKb(f.uint32()?),
+            136 => Self::MaxHeapprofdCpuSecs(f.uint64()?),
+            144 => Self::DisableForkTeardown(f.bool()?),
+            152 => Self::DisableVforkDetection(f.bool()?),
+            162 => Self::Heaps(f.string()?),
+            168 => Self::AllHeaps(f.bool()?),
+            176 => Self::HeapSamplingIntervals(f.uint64()?),
+            178 => return rt::run(f, 176),
+            184 => Self::StreamAllocations(f.bool()?),
+            192 => Self::AdaptiveSamplingShmemThreshold(f.uint64()?),
+            200 => Self::AdaptiveSamplingMaxSamplingIntervalBytes(f.uint64()?),
+            210 => Self::TargetInstalledBy(f.string()?),
+            218 => Self::ExcludeHeaps(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for HeapprofdConfigReader<'a> {
-    type Item = Result<HeapprofdConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl HeapprofdConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.HeapprofdConfig",
-            fields: &[
-                d::optional("sampling_interval_bytes", 1, d::Kind::Uint64),
-                d::repeated("process_cmdline", 2, d::Kind::String),
-                d::repeated("pid", 4, d::Kind::Uint64),
-                d::optional("all", 5, d::Kind::Bool),
-                d::optional(
-                    "continuous_dump_config",
-                    6,
-                    d::Kind::Message(|| HeapprofdConfigContinuousDumpConfig::DESCRIPTOR),
-                ),
-                d::repeated("skip_symbol_prefix", 7, d::Kind::String),
-                d::optional("shmem_size_bytes", 8, d::Kind::Uint64),
-                d::optional("block_client", 9, d::Kind::Bool),
-                d::optional("no_startup", 10, d::Kind::Bool),
-                d::optional("no_running", 11, d::Kind::Bool),
-                d::optional("dump_at_max", 13, d::Kind::Bool),
-                d::optional("block_client_timeout_us", 14, d::Kind::Uint32),
-                d::optional("min_anonymous_memory_kb", 15, d::Kind::Uint32),
-                d::optional("max_heapprofd_memory_kb", 16, d::Kind::Uint32),
-                d::optional("max_heapprofd_cpu_secs", 17, d::Kind::Uint64),
-                d::optional("disable_fork_teardown", 18, d::Kind::Bool),
-                d::optional("disable_vfork_detection", 19, d::Kind::Bool),
-                d::repeated("heaps", 20, d::Kind::String),
-                d::optional("all_heaps", 21, d::Kind::Bool),
-                d::repeated("heap_sampling_intervals", 22, d::Kind::Uint64),
-                d::optional("stream_allocations", 23, d::Kind::Bool),
-                d::optional("adaptive_sampling_shmem_threshold", 24, d::Kind::Uint64),
-                d::optional(
-                    "adaptive_sampling_max_sampling_interval_bytes",
-                    25,
-                    d::Kind::Uint64,
-                ),
-                d::repeated("target_installed_by", 26, d::Kind::String),
-                d::repeated("exclude_heaps", 27, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.HeapprofdConfig",
+        &[
+            d::optional("sampling_interval_bytes", 1, d::Kind::Uint64),
+            d::repeated("process_cmdline", 2, d::Kind::String),
+            d::repeated("pid", 4, d::Kind::Uint64),
+            d::optional("all", 5, d::Kind::Bool),
+            d::optional(
+                "continuous_dump_config",
+                6,
+                d::of!(HeapprofdConfigContinuousDumpConfig),
+            ),
+            d::repeated("skip_symbol_prefix", 7, d::Kind::String),
+            d::optional("shmem_size_bytes", 8, d::Kind::Uint64),
+            d::optional("block_client", 9, d::Kind::Bool),
+            d::optional("no_startup", 10, d::Kind::Bool),
+            d::optional("no_running", 11, d::Kind::Bool),
+            d::optional("dump_at_max", 13, d::Kind::Bool),
+            d::optional("block_client_timeout_us", 14, d::Kind::Uint32),
+            d::optional("min_anonymous_memory_kb", 15, d::Kind::Uint32),
+            d::optional("max_heapprofd_memory_kb", 16, d::Kind::Uint32),
+            d::optional("max_heapprofd_cpu_secs", 17, d::Kind::Uint64),
+            d::optional("disable_fork_teardown", 18, d::Kind::Bool),
+            d::optional("disable_vfork_detection", 19, d::Kind::Bool),
+            d::repeated("heaps", 20, d::Kind::String),
+            d::optional("all_heaps", 21, d::Kind::Bool),
+            d::repeated("heap_sampling_intervals", 22, d::Kind::Uint64),
+            d::optional("stream_allocations", 23, d::Kind::Bool),
+            d::optional("adaptive_sampling_shmem_threshold", 24, d::Kind::Uint64),
+            d::optional(
+                "adaptive_sampling_max_sampling_interval_bytes",
+                25,
+                d::Kind::Uint64,
+            ),
+            d::repeated("target_installed_by", 26, d::Kind::String),
+            d::repeated("exclude_heaps", 27, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.HeapprofdConfig.ContinuousDumpConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct HeapprofdConfigContinuousDumpConfig {
-    /// Field 5, uint32.
-    #[pb(uint32, 5)]
-    pub dump_phase_ms: Option<u32>,
-    /// Field 6, uint32.
-    #[pb(uint32, 6)]
-    pub dump_interval_ms: Option<u32>,
+    #[pb(uint32, 5)] pub dump_phase_ms: Option<u32>,
+    #[pb(uint32, 6)] pub dump_interval_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`HeapprofdConfigContinuousDumpConfig`], field by field; dropping it closes the message.
-pub struct HeapprofdConfigContinuousDumpConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`HeapprofdConfigContinuousDumpConfig`]; dropping it closes the message.
+pub struct HeapprofdConfigContinuousDumpConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for HeapprofdConfigContinuousDumpConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.HeapprofdConfig.ContinuousDumpConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl HeapprofdConfigContinuousDumpConfigWriter<'_> {
-    /// Field 5, uint32.
-    #[inline]
-    pub fn dump_phase_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, uint32.
-    #[inline]
-    pub fn dump_interval_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<6>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn dump_phase_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+    #[inline] pub fn dump_interval_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.HeapprofdConfig.ContinuousDumpConfig` where it lies, field by field.
+pub type HeapprofdConfigContinuousDumpConfigReader<'a> = rt::TypedReader<
+    'a,
+    HeapprofdConfigContinuousDumpConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.HeapprofdConfig.ContinuousDumpConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum HeapprofdConfigContinuousDumpConfigField<'a> {
-    /// Field 5, uint32.
     DumpPhaseMs(u32),
-    /// Field 6, uint32.
     DumpIntervalMs(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.HeapprofdConfig.ContinuousDumpConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct HeapprofdConfigContinuousDumpConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> HeapprofdConfigContinuousDumpConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<HeapprofdConfigContinuousDumpConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    40 => {
-                        HeapprofdConfigContinuousDumpConfigField::DumpPhaseMs(
-                            f.uint32()?,
-                        )
-                    }
-                    48 => {
-                        HeapprofdConfigContinuousDumpConfigField::DumpIntervalMs(
-                            f.uint32()?,
-                        )
-                    }
-                    _ => {
-                        HeapprofdConfigContinuousDumpConfigField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for HeapprofdConfigContinuousDumpConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            40 => Self::DumpPhaseMs(f.uint32()?),
+            48 => Self::DumpIntervalMs(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for HeapprofdConfigContinuousDumpConfigReader<'a> {
-    type Item = Result<HeapprofdConfigContinuousDumpConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl HeapprofdConfigContinuousDumpConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.HeapprofdConfig.ContinuousDumpConfig",
-            fields: &[
-                d::optional("dump_phase_ms", 5, d::Kind::Uint32),
-                d::optional("dump_interval_ms", 6, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.HeapprofdConfig.ContinuousDumpConfig",
+        &[
+            d::optional("dump_phase_ms", 5, d::Kind::Uint32),
+            d::optional("dump_interval_ms", 6, d::Kind::Uint32),
+        ],
+    );
 }

@@ -2,380 +2,202 @@
 
 //! `perfetto/config/profiling/java_hprof_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.JavaHprofConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct JavaHprofConfig {
-    /// Field 1, repeated string.
-    #[pb(string, 1, repeated)]
-    pub process_cmdline: Vec<String>,
-    /// Field 2, repeated uint64.
-    #[pb(uint64, 2, repeated)]
-    pub pid: Vec<u64>,
-    /// Field 3, message.
-    #[pb(message, 3)]
-    pub continuous_dump_config: Option<JavaHprofConfigContinuousDumpConfig>,
-    /// Field 4, uint32.
-    #[pb(uint32, 4)]
-    pub min_anonymous_memory_kb: Option<u32>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub dump_smaps: Option<bool>,
-    /// Field 6, repeated string.
-    #[pb(string, 6, repeated)]
-    pub ignored_types: Vec<String>,
-    /// Field 7, repeated string.
-    #[pb(string, 7, repeated)]
-    pub target_installed_by: Vec<String>,
-    /// Field 8, message.
-    #[pb(message, 8)]
-    pub smaps_config: Option<crate::SmapsConfig>,
-    /// Field 9, uint32.
-    #[pb(uint32, 9)]
-    pub min_java_heap_size_kb: Option<u32>,
-    /// Field 10, bool.
-    #[pb(bool, 10)]
-    pub dump_oome_callstack: Option<bool>,
+    #[pb(string, 1, repeated)] pub process_cmdline: Vec<String>,
+    #[pb(uint64, 2, repeated)] pub pid: Vec<u64>,
+    #[pb(message, 3)] pub continuous_dump_config: Option<JavaHprofConfigContinuousDumpConfig>,
+    #[pb(uint32, 4)] pub min_anonymous_memory_kb: Option<u32>,
+    #[pb(bool, 5)] pub dump_smaps: Option<bool>,
+    #[pb(string, 6, repeated)] pub ignored_types: Vec<String>,
+    #[pb(string, 7, repeated)] pub target_installed_by: Vec<String>,
+    #[pb(message, 8)] pub smaps_config: Option<crate::SmapsConfig>,
+    #[pb(uint32, 9)] pub min_java_heap_size_kb: Option<u32>,
+    #[pb(bool, 10)] pub dump_oome_callstack: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`JavaHprofConfig`], field by field; dropping it closes the message.
-pub struct JavaHprofConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`JavaHprofConfig`]; dropping it closes the message.
+pub struct JavaHprofConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for JavaHprofConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.JavaHprofConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl JavaHprofConfigWriter<'_> {
-    /// Field 1, repeated string.
-    #[inline]
-    pub fn process_cmdline(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated uint64.
-    #[inline]
-    pub fn pid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, message.
-    #[inline]
-    pub fn continuous_dump_config(
+    #[inline] pub fn process_cmdline(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn pid(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn continuous_dump_config(
         &mut self,
     ) -> JavaHprofConfigContinuousDumpConfigWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
-    /// `continuous_dump_config`, its body already encoded.
-    #[inline]
-    pub fn continuous_dump_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn continuous_dump_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Field 4, uint32.
-    #[inline]
-    pub fn min_anonymous_memory_kb(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn min_anonymous_memory_kb(&mut self, value: u32) -> &mut Self {
         rt::uint32::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, bool.
-    #[inline]
-    pub fn dump_smaps(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, repeated string.
-    #[inline]
-    pub fn ignored_types(&mut self, value: &str) -> &mut Self {
-        rt::string::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, repeated string.
-    #[inline]
-    pub fn target_installed_by(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn dump_smaps(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    #[inline] pub fn ignored_types(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+    #[inline] pub fn target_installed_by(&mut self, value: &str) -> &mut Self {
         rt::string::<7>(&mut self.s, value);
         self
     }
-    /// Field 8, message.
-    #[inline]
-    pub fn smaps_config(&mut self) -> crate::SmapsConfigWriter<'_> {
-        rt::message::<8, _>(&mut self.s)
-    }
-    /// `smaps_config`, its body already encoded.
-    #[inline]
-    pub fn smaps_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn smaps_config(&mut self) -> crate::SmapsConfigWriter<'_> { rt::message::<8, _>(&mut self.s) }
+    #[inline] pub fn smaps_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<8>(&mut self.s, body);
         self
     }
-    /// Field 9, uint32.
-    #[inline]
-    pub fn min_java_heap_size_kb(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn min_java_heap_size_kb(&mut self, value: u32) -> &mut Self {
         rt::uint32::<9>(&mut self.s, value);
         self
     }
-    /// Field 10, bool.
-    #[inline]
-    pub fn dump_oome_callstack(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn dump_oome_callstack(&mut self, value: bool) -> &mut Self {
         rt::bool::<10>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.JavaHprofConfig` where it lies, field by field.
+pub type JavaHprofConfigReader<'a> = rt::TypedReader<'a, JavaHprofConfigField<'a>>;
 /// A field of a `perfetto.protos.JavaHprofConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum JavaHprofConfigField<'a> {
-    /// Field 1, repeated string.
     ProcessCmdline(&'a str),
-    /// Field 2, repeated uint64.
     Pid(u64),
-    /// Field 3, message.
     ContinuousDumpConfig(JavaHprofConfigContinuousDumpConfigReader<'a>),
-    /// Field 4, uint32.
     MinAnonymousMemoryKb(u32),
-    /// Field 5, bool.
     DumpSmaps(bool),
-    /// Field 6, repeated string.
     IgnoredTypes(&'a str),
-    /// Field 7, repeated string.
     TargetInstalledBy(&'a str),
-    /// Field 8, message.
     SmapsConfig(crate::SmapsConfigReader<'a>),
-    /// Field 9, uint32.
     MinJavaHeapSizeKb(u32),
-    /// Field 10, bool.
     DumpOomeCallstack(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.JavaHprofConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct JavaHprofConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> JavaHprofConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<JavaHprofConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        10 => JavaHprofConfigField::ProcessCmdline(f.string()?),
-                        16 => JavaHprofConfigField::Pid(f.uint64()?),
-                        18 => {
-                            f.begin_run(16)?;
-                            continue;
-                        }
-                        26 => {
-                            JavaHprofConfigField::ContinuousDumpConfig(
-                                JavaHprofConfigContinuousDumpConfigReader::new(f.bytes()?),
-                            )
-                        }
-                        32 => JavaHprofConfigField::MinAnonymousMemoryKb(f.uint32()?),
-                        40 => JavaHprofConfigField::DumpSmaps(f.bool()?),
-                        50 => JavaHprofConfigField::IgnoredTypes(f.string()?),
-                        58 => JavaHprofConfigField::TargetInstalledBy(f.string()?),
-                        66 => {
-                            JavaHprofConfigField::SmapsConfig(
-                                crate::SmapsConfigReader::new(f.bytes()?),
-                            )
-                        }
-                        72 => JavaHprofConfigField::MinJavaHeapSizeKb(f.uint32()?),
-                        80 => JavaHprofConfigField::DumpOomeCallstack(f.bool()?),
-                        _ => JavaHprofConfigField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for JavaHprofConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::ProcessCmdline(f.string()?),
+            16 => Self::Pid(f.uint64()?),
+            18 => return rt::run(f, 16),
+            26 => {
+                Self::ContinuousDumpConfig(
+                    JavaHprofConfigContinuousDumpConfigReader::new(f.bytes()?),
+                )
+            }
+            32 => Self::MinAnonymousMemoryKb(f.uint32()?),
+            40 => Self::DumpSmaps(f.bool()?),
+            50 => Self::IgnoredTypes(f.string()?),
+            58 => Self::TargetInstalledBy(f.string()?),
+            66 => Self::SmapsConfig(crate::SmapsConfigReader::new(f.bytes()?)),
+            72 => Self::MinJavaHeapSizeKb(f.uint32()?),
+            80 => Self::DumpOomeCallstack(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for JavaHprofConfigReader<'a> {
-    type Item = Result<JavaHprofConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl JavaHprofConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.JavaHprofConfig",
-            fields: &[
-                d::repeated("process_cmdline", 1, d::Kind::String),
-                d::repeated("pid", 2, d::Kind::Uint64),
-                d::optional(
-                    "continuous_dump_config",
-                    3,
-                    d::Kind::Message(|| JavaHprofConfigContinuousDumpConfig::DESCRIPTOR),
-                ),
-                d::optional("min_anonymous_memory_kb", 4, d::Kind::Uint32),
-                d::optional("dump_smaps", 5, d::Kind::Bool),
-                d::repeated("ignored_types", 6, d::Kind::String),
-                d::repeated("target_installed_by", 7, d::Kind::String),
-                d::optional(
-                    "smaps_config",
-                    8,
-                    d::Kind::Message(|| crate::SmapsConfig::DESCRIPTOR),
-                ),
-                d::optional("min_java_heap_size_kb", 9, d::Kind::Uint32),
-                d::optional("dump_oome_callstack", 10, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.JavaHprofConfig",
+        &[
+            d::repeated("process_cmdline", 1, d::Kind::String),
+            d::repeated("pid", 2, d::Kind::Uint64),
+            d::optional(
+                "continuous_dump_config",
+                3,
+                d::of!(JavaHprofConfigContinuousDumpConfig),
+            ),
+            d::optional("min_anonymous_memory_kb", 4, d::Kind::Uint32),
+            d::optional("dump_smaps", 5, d::Kind::Bool),
+            d::repeated("ignored_types", 6, d::Kind::String),
+            d::repeated("target_installed_by", 7, d::Kind::String),
+            d::optional("smaps_config", 8, d::of!(crate ::SmapsConfig)),
+            d::optional("min_java_heap_size_kb", 9, d::Kind::Uint32),
+            d::optional("dump_oome_callstack", 10, d::Kind::Bool),
+        ],
+    );
 }
+
 /// `perfetto.protos.JavaHprofConfig.ContinuousDumpConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct JavaHprofConfigContinuousDumpConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub dump_phase_ms: Option<u32>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub dump_interval_ms: Option<u32>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub scan_pids_only_on_start: Option<bool>,
+    #[pb(uint32, 1)] pub dump_phase_ms: Option<u32>,
+    #[pb(uint32, 2)] pub dump_interval_ms: Option<u32>,
+    #[pb(bool, 3)] pub scan_pids_only_on_start: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`JavaHprofConfigContinuousDumpConfig`], field by field; dropping it closes the message.
-pub struct JavaHprofConfigContinuousDumpConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`JavaHprofConfigContinuousDumpConfig`]; dropping it closes the message.
+pub struct JavaHprofConfigContinuousDumpConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for JavaHprofConfigContinuousDumpConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.JavaHprofConfig.ContinuousDumpConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl JavaHprofConfigContinuousDumpConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn dump_phase_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn dump_interval_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, bool.
-    #[inline]
-    pub fn scan_pids_only_on_start(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn dump_phase_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn dump_interval_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn scan_pids_only_on_start(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.JavaHprofConfig.ContinuousDumpConfig` where it lies, field by field.
+pub type JavaHprofConfigContinuousDumpConfigReader<'a> = rt::TypedReader<
+    'a,
+    JavaHprofConfigContinuousDumpConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.JavaHprofConfig.ContinuousDumpConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum JavaHprofConfigContinuousDumpConfigField<'a> {
-    /// Field 1, uint32.
     DumpPhaseMs(u32),
-    /// Field 2, uint32.
     DumpIntervalMs(u32),
-    /// Field 3, bool.
     ScanPidsOnlyOnStart(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.JavaHprofConfig.ContinuousDumpConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct JavaHprofConfigContinuousDumpConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> JavaHprofConfigContinuousDumpConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<JavaHprofConfigContinuousDumpConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        JavaHprofConfigContinuousDumpConfigField::DumpPhaseMs(
-                            f.uint32()?,
-                        )
-                    }
-                    16 => {
-                        JavaHprofConfigContinuousDumpConfigField::DumpIntervalMs(
-                            f.uint32()?,
-                        )
-                    }
-                    24 => {
-                        JavaHprofConfigContinuousDumpConfigField::ScanPidsOnlyOnStart(
-                            f.bool()?,
-                        )
-                    }
-                    _ => {
-                        JavaHprofConfigContinuousDumpConfigField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for JavaHprofConfigContinuousDumpConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::DumpPhaseMs(f.uint32()?),
+            16 => Self::DumpIntervalMs(f.uint32()?),
+            24 => Self::ScanPidsOnlyOnStart(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for JavaHprofConfigContinuousDumpConfigReader<'a> {
-    type Item = Result<JavaHprofConfigContinuousDumpConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl JavaHprofConfigContinuousDumpConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.JavaHprofConfig.ContinuousDumpConfig",
-            fields: &[
-                d::optional("dump_phase_ms", 1, d::Kind::Uint32),
-                d::optional("dump_interval_ms", 2, d::Kind::Uint32),
-                d::optional("scan_pids_only_on_start", 3, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.JavaHprofConfig.ContinuousDumpConfig",
+        &[
+            d::optional("dump_phase_ms", 1, d::Kind::Uint32),
+            d::optional("dump_interval_ms", 2, d::Kind::Uint32),
+            d::optional("scan_pids_only_on_start", 3, d::Kind::Bool),
+        ],
+    );
 }

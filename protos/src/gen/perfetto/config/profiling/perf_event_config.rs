@@ -2,26 +2,21 @@
 
 //! `perfetto/config/profiling/perf_event_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.PerfEventConfig.UnwindMode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerfEventConfigUnwindMode(pub i32);
 impl PerfEventConfigUnwindMode {
-    /// Value 0.
     pub const UNWIND_UNKNOWN: Self = Self(0);
-    /// Value 1.
     pub const UNWIND_SKIP: Self = Self(1);
-    /// Value 2.
     pub const UNWIND_DWARF: Self = Self(2);
-    /// Value 3.
     pub const UNWIND_FRAME_POINTER: Self = Self(3);
-    /// Value 4.
     pub const UNWIND_KERNEL_FRAME_POINTER: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for PerfEventConfigUnwindMode {
     const NAME: &'static str = "perfetto.protos.PerfEventConfig.UnwindMode";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -31,738 +26,375 @@ impl protozero::Enumeration for PerfEventConfigUnwindMode {
         ("UNWIND_FRAME_POINTER", 3),
         ("UNWIND_KERNEL_FRAME_POINTER", 4),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for PerfEventConfigUnwindMode {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for PerfEventConfigUnwindMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.PerfEventConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEventConfig {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub all_cpus: Option<bool>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub sampling_frequency: Option<u32>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub ring_buffer_pages: Option<u32>,
-    /// Field 4, repeated int32.
-    #[pb(int32, 4, repeated)]
-    pub target_pid: Vec<i32>,
-    /// Field 5, repeated string.
-    #[pb(string, 5, repeated)]
-    pub target_cmdline: Vec<String>,
-    /// Field 6, repeated int32.
-    #[pb(int32, 6, repeated)]
-    pub exclude_pid: Vec<i32>,
-    /// Field 7, repeated string.
-    #[pb(string, 7, repeated)]
-    pub exclude_cmdline: Vec<String>,
-    /// Field 8, uint32.
-    #[pb(uint32, 8)]
-    pub ring_buffer_read_period_ms: Option<u32>,
-    /// Field 9, uint32.
-    #[pb(uint32, 9)]
-    pub remote_descriptor_timeout_ms: Option<u32>,
-    /// Field 10, uint32.
-    #[pb(uint32, 10)]
-    pub unwind_state_clear_period_ms: Option<u32>,
-    /// Field 11, uint32.
-    #[pb(uint32, 11)]
-    pub additional_cmdline_count: Option<u32>,
-    /// Field 12, bool.
-    #[pb(bool, 12)]
-    pub kernel_frames: Option<bool>,
-    /// Field 13, uint32.
-    #[pb(uint32, 13)]
-    pub max_daemon_memory_kb: Option<u32>,
-    /// Field 15, message.
-    #[pb(message, 15)]
-    pub timebase: Option<crate::PerfEventsTimebase>,
-    /// Field 16, message.
-    #[pb(message, 16)]
-    pub callstack_sampling: Option<PerfEventConfigCallstackSampling>,
-    /// Field 17, uint64.
-    #[pb(uint64, 17)]
-    pub max_enqueued_footprint_kb: Option<u64>,
-    /// Field 18, repeated string.
-    #[pb(string, 18, repeated)]
-    pub target_installed_by: Vec<String>,
-    /// Field 19, repeated message.
-    #[pb(message, 19, repeated)]
-    pub followers: Vec<crate::FollowerEvent>,
-    /// Field 20, repeated uint32.
-    #[pb(uint32, 20, repeated)]
-    pub target_cpu: Vec<u32>,
-    /// Field 21, bool.
-    #[pb(bool, 21)]
-    pub ignore_open_failure: Option<bool>,
-    /// Field 22, repeated string.
-    #[pb(string, 22, repeated)]
-    pub cpuid: Vec<String>,
+    #[pb(bool, 1)] pub all_cpus: Option<bool>,
+    #[pb(uint32, 2)] pub sampling_frequency: Option<u32>,
+    #[pb(uint32, 3)] pub ring_buffer_pages: Option<u32>,
+    #[pb(int32, 4, repeated)] pub target_pid: Vec<i32>,
+    #[pb(string, 5, repeated)] pub target_cmdline: Vec<String>,
+    #[pb(int32, 6, repeated)] pub exclude_pid: Vec<i32>,
+    #[pb(string, 7, repeated)] pub exclude_cmdline: Vec<String>,
+    #[pb(uint32, 8)] pub ring_buffer_read_period_ms: Option<u32>,
+    #[pb(uint32, 9)] pub remote_descriptor_timeout_ms: Option<u32>,
+    #[pb(uint32, 10)] pub unwind_state_clear_period_ms: Option<u32>,
+    #[pb(uint32, 11)] pub additional_cmdline_count: Option<u32>,
+    #[pb(bool, 12)] pub kernel_frames: Option<bool>,
+    #[pb(uint32, 13)] pub max_daemon_memory_kb: Option<u32>,
+    #[pb(message, 15)] pub timebase: Option<crate::PerfEventsTimebase>,
+    #[pb(message, 16)] pub callstack_sampling: Option<PerfEventConfigCallstackSampling>,
+    #[pb(uint64, 17)] pub max_enqueued_footprint_kb: Option<u64>,
+    #[pb(string, 18, repeated)] pub target_installed_by: Vec<String>,
+    #[pb(message, 19, repeated)] pub followers: Vec<crate::FollowerEvent>,
+    #[pb(uint32, 20, repeated)] pub target_cpu: Vec<u32>,
+    #[pb(bool, 21)] pub ignore_open_failure: Option<bool>,
+    #[pb(string, 22, repeated)] pub cpuid: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`PerfEventConfig`], field by field; dropping it closes the message.
-pub struct PerfEventConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`PerfEventConfig`]; dropping it closes the message.
+pub struct PerfEventConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for PerfEventConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.PerfEventConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl PerfEventConfigWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn all_cpus(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn sampling_frequency(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn all_cpus(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    #[inline] pub fn sampling_frequency(&mut self, value: u32) -> &mut Self {
         rt::uint32::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn ring_buffer_pages(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, repeated int32.
-    #[inline]
-    pub fn target_pid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, repeated string.
-    #[inline]
-    pub fn target_cmdline(&mut self, value: &str) -> &mut Self {
-        rt::string::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, repeated int32.
-    #[inline]
-    pub fn exclude_pid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, repeated string.
-    #[inline]
-    pub fn exclude_cmdline(&mut self, value: &str) -> &mut Self {
-        rt::string::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, uint32.
-    #[inline]
-    pub fn ring_buffer_read_period_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn ring_buffer_pages(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn target_pid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+    #[inline] pub fn target_cmdline(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+    #[inline] pub fn exclude_pid(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+    #[inline] pub fn exclude_cmdline(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+    #[inline] pub fn ring_buffer_read_period_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<8>(&mut self.s, value);
         self
     }
-    /// Field 9, uint32.
-    #[inline]
-    pub fn remote_descriptor_timeout_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn remote_descriptor_timeout_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<9>(&mut self.s, value);
         self
     }
-    /// Field 10, uint32.
-    #[inline]
-    pub fn unwind_state_clear_period_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn unwind_state_clear_period_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<10>(&mut self.s, value);
         self
     }
-    /// Field 11, uint32.
-    #[inline]
-    pub fn additional_cmdline_count(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn additional_cmdline_count(&mut self, value: u32) -> &mut Self {
         rt::uint32::<11>(&mut self.s, value);
         self
     }
-    /// Field 12, bool.
-    #[inline]
-    pub fn kernel_frames(&mut self, value: bool) -> &mut Self {
-        rt::bool::<12>(&mut self.s, value);
-        self
-    }
-    /// Field 13, uint32.
-    #[inline]
-    pub fn max_daemon_memory_kb(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn kernel_frames(&mut self, value: bool) -> &mut Self { rt::bool::<12>(&mut self.s, value); self }
+    #[inline] pub fn max_daemon_memory_kb(&mut self, value: u32) -> &mut Self {
         rt::uint32::<13>(&mut self.s, value);
         self
     }
-    /// Field 15, message.
-    #[inline]
-    pub fn timebase(&mut self) -> crate::PerfEventsTimebaseWriter<'_> {
-        rt::message::<15, _>(&mut self.s)
-    }
-    /// `timebase`, its body already encoded.
-    #[inline]
-    pub fn timebase_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn timebase(&mut self) -> crate::PerfEventsTimebaseWriter<'_> { rt::message::<15, _>(&mut self.s) }
+    #[inline] pub fn timebase_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<15>(&mut self.s, body);
         self
     }
-    /// Field 16, message.
-    #[inline]
-    pub fn callstack_sampling(&mut self) -> PerfEventConfigCallstackSamplingWriter<'_> {
+    #[inline] pub fn callstack_sampling(&mut self) -> PerfEventConfigCallstackSamplingWriter<'_> {
         rt::message::<16, _>(&mut self.s)
     }
-    /// `callstack_sampling`, its body already encoded.
-    #[inline]
-    pub fn callstack_sampling_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn callstack_sampling_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<16>(&mut self.s, body);
         self
     }
-    /// Field 17, uint64.
-    #[inline]
-    pub fn max_enqueued_footprint_kb(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn max_enqueued_footprint_kb(&mut self, value: u64) -> &mut Self {
         rt::uint64::<17>(&mut self.s, value);
         self
     }
-    /// Field 18, repeated string.
-    #[inline]
-    pub fn target_installed_by(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn target_installed_by(&mut self, value: &str) -> &mut Self {
         rt::string::<18>(&mut self.s, value);
         self
     }
-    /// Field 19, repeated message.
-    #[inline]
-    pub fn followers(&mut self) -> crate::FollowerEventWriter<'_> {
-        rt::message::<19, _>(&mut self.s)
-    }
-    /// `followers`, its body already encoded.
-    #[inline]
-    pub fn followers_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn followers(&mut self) -> crate::FollowerEventWriter<'_> { rt::message::<19, _>(&mut self.s) }
+    #[inline] pub fn followers_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<19>(&mut self.s, body);
         self
     }
-    /// Field 20, repeated uint32.
-    #[inline]
-    pub fn target_cpu(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<20>(&mut self.s, value);
-        self
-    }
-    /// Field 21, bool.
-    #[inline]
-    pub fn ignore_open_failure(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn target_cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<20>(&mut self.s, value); self }
+    #[inline] pub fn ignore_open_failure(&mut self, value: bool) -> &mut Self {
         rt::bool::<21>(&mut self.s, value);
         self
     }
-    /// Field 22, repeated string.
-    #[inline]
-    pub fn cpuid(&mut self, value: &str) -> &mut Self {
-        rt::string::<22>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn cpuid(&mut self, value: &str) -> &mut Self { rt::string::<22>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.PerfEventConfig` where it lies, field by field.
+pub type PerfEventConfigReader<'a> = rt::TypedReader<'a, PerfEventConfigField<'a>>;
 /// A field of a `perfetto.protos.PerfEventConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum PerfEventConfigField<'a> {
-    /// Field 1, bool.
     AllCpus(bool),
-    /// Field 2, uint32.
     SamplingFrequency(u32),
-    /// Field 3, uint32.
     RingBufferPages(u32),
-    /// Field 4, repeated int32.
     TargetPid(i32),
-    /// Field 5, repeated string.
     TargetCmdline(&'a str),
-    /// Field 6, repeated int32.
     ExcludePid(i32),
-    /// Field 7, repeated string.
     ExcludeCmdline(&'a str),
-    /// Field 8, uint32.
     RingBufferReadPeriodMs(u32),
-    /// Field 9, uint32.
     RemoteDescriptorTimeoutMs(u32),
-    /// Field 10, uint32.
     UnwindStateClearPeriodMs(u32),
-    /// Field 11, uint32.
     AdditionalCmdlineCount(u32),
-    /// Field 12, bool.
     KernelFrames(bool),
-    /// Field 13, uint32.
     MaxDaemonMemoryKb(u32),
-    /// Field 15, message.
     Timebase(crate::PerfEventsTimebaseReader<'a>),
-    /// Field 16, message.
     CallstackSampling(PerfEventConfigCallstackSamplingReader<'a>),
-    /// Field 17, uint64.
     MaxEnqueuedFootprintKb(u64),
-    /// Field 18, repeated string.
     TargetInstalledBy(&'a str),
-    /// Field 19, repeated message.
     Followers(crate::FollowerEventReader<'a>),
-    /// Field 20, repeated uint32.
     TargetCpu(u32),
-    /// Field 21, bool.
     IgnoreOpenFailure(bool),
-    /// Field 22, repeated string.
     Cpuid(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.PerfEventConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct PerfEventConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> PerfEventConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<PerfEventConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => PerfEventConfigField::AllCpus(f.bool()?),
-                        16 => PerfEventConfigField::SamplingFrequency(f.uint32()?),
-                        24 => PerfEventConfigField::RingBufferPages(f.uint32()?),
-                        32 => PerfEventConfigField::TargetPid(f.int32()?),
-                        34 => {
-                            f.begin_run(32)?;
-                            continue;
-                        }
-                        42 => PerfEventConfigField::TargetCmdline(f.string()?),
-                        48 => PerfEventConfigField::ExcludePid(f.int32()?),
-                        50 => {
-                            f.begin_run(48)?;
-                            continue;
-                        }
-                        58 => PerfEventConfigField::ExcludeCmdline(f.string()?),
-                        64 => PerfEventConfigField::RingBufferReadPeriodMs(f.uint32()?),
-                        72 => {
-                            PerfEventConfigField::RemoteDescriptorTimeoutMs(f.uint32()?)
-                        }
-                        80 => PerfEventConfigField::UnwindStateClearPeriodMs(f.uint32()?),
-                        88 => PerfEventConfigField::AdditionalCmdlineCount(f.uint32()?),
-                        96 => PerfEventConfigField::KernelFrames(f.bool()?),
-                        104 => PerfEventConfigField::MaxDaemonMemoryKb(f.uint32()?),
-                        122 => {
-                            PerfEventConfigField::Timebase(
-                                crate::PerfEventsTimebaseReader::new(f.bytes()?),
-                            )
-                        }
-                        130 => {
-                            PerfEventConfigField::CallstackSampling(
-                                PerfEventConfigCallstackSamplingReader::new(f.bytes()?),
-                            )
-                        }
-                        136 => PerfEventConfigField::MaxEnqueuedFootprintKb(f.uint64()?),
-                        146 => PerfEventConfigField::TargetInstalledBy(f.string()?),
-                        154 => {
-                            PerfEventConfigField::Followers(
-                                crate::FollowerEventReader::new(f.bytes()?),
-                            )
-                        }
-                        160 => PerfEventConfigField::TargetCpu(f.uint32()?),
-                        162 => {
-                            f.begin_run(160)?;
-                            continue;
-                        }
-                        168 => PerfEventConfigField::IgnoreOpenFailure(f.bool()?),
-                        178 => PerfEventConfigField::Cpuid(f.string()?),
-                        _ => PerfEventConfigField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for PerfEventConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::AllCpus(f.bool()?),
+            16 => Self::SamplingFrequency(f.uint32()?),
+            24 => Self::RingBufferPages(f.uint32()?),
+            32 => Self::TargetPid(f.int32()?),
+            34 => return rt::run(f, 32),
+            42 => Self::TargetCmdline(f.string()?),
+            48 => Self::ExcludePid(f.int32()?),
+            50 => return rt::run(f, 48),
+            58 => Self::ExcludeCmdline(f.string()?),
+            64 => Self::RingBufferReadPeriodMs(f.uint32()?),
+            72 => Self::RemoteDescriptorTimeoutMs(f.uint32()?),
+            80 => Self::UnwindStateClearPeriodMs(f.uint32()?),
+            88 => Self::AdditionalCmdlineCount(f.uint32()?),
+            96 => Self::KernelFrames(f.bool()?),
+            104 => Self::MaxDaemonMemoryKb(f.uint32()?),
+            122 => Self::Timebase(crate::PerfEventsTimebaseReader::new(f.bytes()?)),
+            130 => {
+                Self::CallstackSampling(
+                    PerfEventConfigCallstackSamplingReader::new(f.bytes()?),
+                )
+            }
+            136 => Self::MaxEnqueuedFootprintKb(f.uint64()?),
+            146 => Self::TargetInstalledBy(f.string()?),
+            154 => Self::Followers(crate::FollowerEventReader::new(f.bytes()?)),
+            160 => Self::TargetCpu(f.uint32()?),
+            162 => return rt::run(f, 160),
+            168 => Self::IgnoreOpenFailure(f.bool()?),
+            178 => Self::Cpuid(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for PerfEventConfigReader<'a> {
-    type Item = Result<PerfEventConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl PerfEventConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.PerfEventConfig",
-            fields: &[
-                d::optional("all_cpus", 1, d::Kind::Bool),
-                d::optional("sampling_frequency", 2, d::Kind::Uint32),
-                d::optional("ring_buffer_pages", 3, d::Kind::Uint32),
-                d::repeated("target_pid", 4, d::Kind::Int32),
-                d::repeated("target_cmdline", 5, d::Kind::String),
-                d::repeated("exclude_pid", 6, d::Kind::Int32),
-                d::repeated("exclude_cmdline", 7, d::Kind::String),
-                d::optional("ring_buffer_read_period_ms", 8, d::Kind::Uint32),
-                d::optional("remote_descriptor_timeout_ms", 9, d::Kind::Uint32),
-                d::optional("unwind_state_clear_period_ms", 10, d::Kind::Uint32),
-                d::optional("additional_cmdline_count", 11, d::Kind::Uint32),
-                d::optional("kernel_frames", 12, d::Kind::Bool),
-                d::optional("max_daemon_memory_kb", 13, d::Kind::Uint32),
-                d::optional(
-                    "timebase",
-                    15,
-                    d::Kind::Message(|| crate::PerfEventsTimebase::DESCRIPTOR),
-                ),
-                d::optional(
-                    "callstack_sampling",
-                    16,
-                    d::Kind::Message(|| PerfEventConfigCallstackSampling::DESCRIPTOR),
-                ),
-                d::optional("max_enqueued_footprint_kb", 17, d::Kind::Uint64),
-                d::repeated("target_installed_by", 18, d::Kind::String),
-                d::repeated(
-                    "followers",
-                    19,
-                    d::Kind::Message(|| crate::FollowerEvent::DESCRIPTOR),
-                ),
-                d::repeated("target_cpu", 20, d::Kind::Uint32),
-                d::optional("ignore_open_failure", 21, d::Kind::Bool),
-                d::repeated("cpuid", 22, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PerfEventConfig",
+        &[
+            d::optional("all_cpus", 1, d::Kind::Bool),
+            d::optional("sampling_frequency", 2, d::Kind::Uint32),
+            d::optional("ring_buffer_pages", 3, d::Kind::Uint32),
+            d::repeated("target_pid", 4, d::Kind::Int32),
+            d::repeated("target_cmdline", 5, d::Kind::String),
+            d::repeated("exclude_pid", 6, d::Kind::Int32),
+            d::repeated("exclude_cmdline", 7, d::Kind::String),
+            d::optional("ring_buffer_read_period_ms", 8, d::Kind::Uint32),
+            d::optional("remote_descriptor_timeout_ms", 9, d::Kind::Uint32),
+            d::optional("unwind_state_clear_period_ms", 10, d::Kind::Uint32),
+            d::optional("additional_cmdline_count", 11, d::Kind::Uint32),
+            d::optional("kernel_frames", 12, d::Kind::Bool),
+            d::optional("max_daemon_memory_kb", 13, d::Kind::Uint32),
+            d::optional("timebase", 15, d::of!(crate ::PerfEventsTimebase)),
+            d::optional(
+                "callstack_sampling",
+                16,
+                d::of!(PerfEventConfigCallstackSampling),
+            ),
+            d::optional("max_enqueued_footprint_kb", 17, d::Kind::Uint64),
+            d::repeated("target_installed_by", 18, d::Kind::String),
+            d::repeated("followers", 19, d::of!(crate ::FollowerEvent)),
+            d::repeated("target_cpu", 20, d::Kind::Uint32),
+            d::optional("ignore_open_failure", 21, d::Kind::Bool),
+            d::repeated("cpuid", 22, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.PerfEventConfig.CallstackSampling`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEventConfigCallstackSampling {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub scope: Option<PerfEventConfigScope>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub kernel_frames: Option<bool>,
-    /// Field 3, enumeration.
-    #[pb(enumeration, 3)]
-    pub user_frames: Option<PerfEventConfigUnwindMode>,
+    #[pb(message, 1)] pub scope: Option<PerfEventConfigScope>,
+    #[pb(bool, 2)] pub kernel_frames: Option<bool>,
+    #[pb(enumeration, 3)] pub user_frames: Option<PerfEventConfigUnwindMode>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`PerfEventConfigCallstackSampling`], field by field; dropping it closes the message.
-pub struct PerfEventConfigCallstackSamplingWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`PerfEventConfigCallstackSampling`]; dropping it closes the message.
+pub struct PerfEventConfigCallstackSamplingWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for PerfEventConfigCallstackSamplingWriter<'w> {
     const NAME: &'static str = "perfetto.protos.PerfEventConfig.CallstackSampling";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl PerfEventConfigCallstackSamplingWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn scope(&mut self) -> PerfEventConfigScopeWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `scope`, its body already encoded.
-    #[inline]
-    pub fn scope_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    /// Field 2, bool.
-    #[inline]
-    pub fn kernel_frames(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, enumeration.
-    #[inline]
-    pub fn user_frames(&mut self, value: PerfEventConfigUnwindMode) -> &mut Self {
+    #[inline] pub fn scope(&mut self) -> PerfEventConfigScopeWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn scope_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    #[inline] pub fn kernel_frames(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    #[inline] pub fn user_frames(&mut self, value: PerfEventConfigUnwindMode) -> &mut Self {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.PerfEventConfig.CallstackSampling` where it lies, field by field.
+pub type PerfEventConfigCallstackSamplingReader<'a> = rt::TypedReader<
+    'a,
+    PerfEventConfigCallstackSamplingField<'a>,
+>;
 /// A field of a `perfetto.protos.PerfEventConfig.CallstackSampling`.
 #[derive(Clone, Copy, Debug)]
 pub enum PerfEventConfigCallstackSamplingField<'a> {
-    /// Field 1, message.
     Scope(PerfEventConfigScopeReader<'a>),
-    /// Field 2, bool.
     KernelFrames(bool),
-    /// Field 3, enumeration.
     UserFrames(PerfEventConfigUnwindMode),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.PerfEventConfig.CallstackSampling` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct PerfEventConfigCallstackSamplingReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> PerfEventConfigCallstackSamplingReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<PerfEventConfigCallstackSamplingField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        PerfEventConfigCallstackSamplingField::Scope(
-                            PerfEventConfigScopeReader::new(f.bytes()?),
-                        )
-                    }
-                    16 => PerfEventConfigCallstackSamplingField::KernelFrames(f.bool()?),
-                    24 => {
-                        PerfEventConfigCallstackSamplingField::UserFrames(
-                            PerfEventConfigUnwindMode(f.enumeration()?),
-                        )
-                    }
-                    _ => PerfEventConfigCallstackSamplingField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for PerfEventConfigCallstackSamplingField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Scope(PerfEventConfigScopeReader::new(f.bytes()?)),
+            16 => Self::KernelFrames(f.bool()?),
+            24 => Self::UserFrames(PerfEventConfigUnwindMode(f.enumeration()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for PerfEventConfigCallstackSamplingReader<'a> {
-    type Item = Result<PerfEventConfigCallstackSamplingField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl PerfEventConfigCallstackSampling {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.PerfEventConfig.CallstackSampling",
-            fields: &[
-                d::optional(
-                    "scope",
-                    1,
-                    d::Kind::Message(|| PerfEventConfigScope::DESCRIPTOR),
-                ),
-                d::optional("kernel_frames", 2, d::Kind::Bool),
-                d::optional(
-                    "user_frames",
-                    3,
-                    d::enum_kind::<PerfEventConfigUnwindMode>(),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PerfEventConfig.CallstackSampling",
+        &[
+            d::optional("scope", 1, d::of!(PerfEventConfigScope)),
+            d::optional("kernel_frames", 2, d::Kind::Bool),
+            d::optional("user_frames", 3, d::enum_kind::<PerfEventConfigUnwindMode>()),
+        ],
+    );
 }
+
 /// `perfetto.protos.PerfEventConfig.Scope`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEventConfigScope {
-    /// Field 1, repeated int32.
-    #[pb(int32, 1, repeated)]
-    pub target_pid: Vec<i32>,
-    /// Field 2, repeated string.
-    #[pb(string, 2, repeated)]
-    pub target_cmdline: Vec<String>,
-    /// Field 3, repeated int32.
-    #[pb(int32, 3, repeated)]
-    pub exclude_pid: Vec<i32>,
-    /// Field 4, repeated string.
-    #[pb(string, 4, repeated)]
-    pub exclude_cmdline: Vec<String>,
-    /// Field 5, uint32.
-    #[pb(uint32, 5)]
-    pub additional_cmdline_count: Option<u32>,
-    /// Field 6, uint32.
-    #[pb(uint32, 6)]
-    pub process_shard_count: Option<u32>,
+    #[pb(int32, 1, repeated)] pub target_pid: Vec<i32>,
+    #[pb(string, 2, repeated)] pub target_cmdline: Vec<String>,
+    #[pb(int32, 3, repeated)] pub exclude_pid: Vec<i32>,
+    #[pb(string, 4, repeated)] pub exclude_cmdline: Vec<String>,
+    #[pb(uint32, 5)] pub additional_cmdline_count: Option<u32>,
+    #[pb(uint32, 6)] pub process_shard_count: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`PerfEventConfigScope`], field by field; dropping it closes the message.
-pub struct PerfEventConfigScopeWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`PerfEventConfigScope`]; dropping it closes the message.
+pub struct PerfEventConfigScopeWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for PerfEventConfigScopeWriter<'w> {
     const NAME: &'static str = "perfetto.protos.PerfEventConfig.Scope";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl PerfEventConfigScopeWriter<'_> {
-    /// Field 1, repeated int32.
-    #[inline]
-    pub fn target_pid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated string.
-    #[inline]
-    pub fn target_cmdline(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, repeated int32.
-    #[inline]
-    pub fn exclude_pid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, repeated string.
-    #[inline]
-    pub fn exclude_cmdline(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, uint32.
-    #[inline]
-    pub fn additional_cmdline_count(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn target_pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+    #[inline] pub fn target_cmdline(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn exclude_pid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    #[inline] pub fn exclude_cmdline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+    #[inline] pub fn additional_cmdline_count(&mut self, value: u32) -> &mut Self {
         rt::uint32::<5>(&mut self.s, value);
         self
     }
-    /// Field 6, uint32.
-    #[inline]
-    pub fn process_shard_count(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn process_shard_count(&mut self, value: u32) -> &mut Self {
         rt::uint32::<6>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.PerfEventConfig.Scope` where it lies, field by field.
+pub type PerfEventConfigScopeReader<'a> = rt::TypedReader<
+    'a,
+    PerfEventConfigScopeField<'a>,
+>;
 /// A field of a `perfetto.protos.PerfEventConfig.Scope`.
 #[derive(Clone, Copy, Debug)]
 pub enum PerfEventConfigScopeField<'a> {
-    /// Field 1, repeated int32.
     TargetPid(i32),
-    /// Field 2, repeated string.
     TargetCmdline(&'a str),
-    /// Field 3, repeated int32.
     ExcludePid(i32),
-    /// Field 4, repeated string.
     ExcludeCmdline(&'a str),
-    /// Field 5, uint32.
     AdditionalCmdlineCount(u32),
-    /// Field 6, uint32.
     ProcessShardCount(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.PerfEventConfig.Scope` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct PerfEventConfigScopeReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> PerfEventConfigScopeReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<PerfEventConfigScopeField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => PerfEventConfigScopeField::TargetPid(f.int32()?),
-                        10 => {
-                            f.begin_run(8)?;
-                            continue;
-                        }
-                        18 => PerfEventConfigScopeField::TargetCmdline(f.string()?),
-                        24 => PerfEventConfigScopeField::ExcludePid(f.int32()?),
-                        26 => {
-                            f.begin_run(24)?;
-                            continue;
-                        }
-                        34 => PerfEventConfigScopeField::ExcludeCmdline(f.string()?),
-                        40 => {
-                            PerfEventConfigScopeField::AdditionalCmdlineCount(
-                                f.uint32()?,
-                            )
-                        }
-                        48 => PerfEventConfigScopeField::ProcessShardCount(f.uint32()?),
-                        _ => PerfEventConfigScopeField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for PerfEventConfigScopeField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::TargetPid(f.int32()?),
+            10 => return rt::run(f, 8),
+            18 => Self::TargetCmdline(f.string()?),
+            24 => Self::ExcludePid(f.int32()?),
+            26 => return rt::run(f, 24),
+            34 => Self::ExcludeCmdline(f.string()?),
+            40 => Self::AdditionalCmdlineCount(f.uint32()?),
+            48 => Self::ProcessShardCount(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for PerfEventConfigScopeReader<'a> {
-    type Item = Result<PerfEventConfigScopeField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl PerfEventConfigScope {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.PerfEventConfig.Scope",
-            fields: &[
-                d::repeated("target_pid", 1, d::Kind::Int32),
-                d::repeated("target_cmdline", 2, d::Kind::String),
-                d::repeated("exclude_pid", 3, d::Kind::Int32),
-                d::repeated("exclude_cmdline", 4, d::Kind::String),
-                d::optional("additional_cmdline_count", 5, d::Kind::Uint32),
-                d::optional("process_shard_count", 6, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PerfEventConfig.Scope",
+        &[
+            d::repeated("target_pid", 1, d::Kind::Int32),
+            d::repeated("target_cmdline", 2, d::Kind::String),
+            d::repeated("exclude_pid", 3, d::Kind::Int32),
+            d::repeated("exclude_cmdline", 4, d::Kind::String),
+            d::optional("additional_cmdline_count", 5, d::Kind::Uint32),
+            d::optional("process_shard_count", 6, d::Kind::Uint32),
+        ],
+    );
 }

@@ -2,42 +2,29 @@
 
 //! `perfetto/config/profiling/smaps_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.SmapsConfig.VmaField`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SmapsConfigVmaField(pub i32);
 impl SmapsConfigVmaField {
-    /// Value 0.
     pub const VMA_FIELD_UNKNOWN: Self = Self(0);
-    /// Value 1.
     pub const VMA_FIELD_SIZE: Self = Self(1);
-    /// Value 2.
     pub const VMA_FIELD_RSS: Self = Self(2);
-    /// Value 3.
     pub const VMA_FIELD_ANONYMOUS: Self = Self(3);
-    /// Value 4.
     pub const VMA_FIELD_SWAP: Self = Self(4);
-    /// Value 5.
     pub const VMA_FIELD_SHARED_CLEAN: Self = Self(5);
-    /// Value 6.
     pub const VMA_FIELD_SHARED_DIRTY: Self = Self(6);
-    /// Value 7.
     pub const VMA_FIELD_PRIVATE_CLEAN: Self = Self(7);
-    /// Value 8.
     pub const VMA_FIELD_PRIVATE_DIRTY: Self = Self(8);
-    /// Value 9.
     pub const VMA_FIELD_LOCKED: Self = Self(9);
-    /// Value 10.
     pub const VMA_FIELD_PSS: Self = Self(10);
-    /// Value 11.
     pub const VMA_FIELD_PSS_DIRTY: Self = Self(11);
-    /// Value 12.
     pub const VMA_FIELD_SWAP_PSS: Self = Self(12);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for SmapsConfigVmaField {
     const NAME: &'static str = "perfetto.protos.SmapsConfig.VmaField";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -55,41 +42,30 @@ impl protozero::Enumeration for SmapsConfigVmaField {
         ("VMA_FIELD_PSS_DIRTY", 11),
         ("VMA_FIELD_SWAP_PSS", 12),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for SmapsConfigVmaField {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for SmapsConfigVmaField {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.RedactionRule.MatchMode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RedactionRuleMatchMode(pub i32);
 impl RedactionRuleMatchMode {
-    /// Value 0.
     pub const MATCH_MODE_UNKNOWN: Self = Self(0);
-    /// Value 1.
     pub const MATCH_MODE_PREFIX: Self = Self(1);
-    /// Value 2.
     pub const MATCH_MODE_GLOB_PATH: Self = Self(2);
-    /// Value 3.
     pub const MATCH_MODE_GLOB_STRING: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for RedactionRuleMatchMode {
     const NAME: &'static str = "perfetto.protos.RedactionRule.MatchMode";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -98,320 +74,170 @@ impl protozero::Enumeration for RedactionRuleMatchMode {
         ("MATCH_MODE_GLOB_PATH", 2),
         ("MATCH_MODE_GLOB_STRING", 3),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for RedactionRuleMatchMode {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for RedactionRuleMatchMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.SmapsConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SmapsConfig {
-    /// Field 1, repeated enumeration.
-    #[pb(enumeration, 1, repeated)]
-    pub vma_fields: Vec<SmapsConfigVmaField>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub unaggregated: Option<bool>,
-    /// Field 3, repeated message.
-    #[pb(message, 3, repeated)]
-    pub name_redaction_rules: Vec<RedactionRule>,
+    #[pb(enumeration, 1, repeated)] pub vma_fields: Vec<SmapsConfigVmaField>,
+    #[pb(bool, 2)] pub unaggregated: Option<bool>,
+    #[pb(message, 3, repeated)] pub name_redaction_rules: Vec<RedactionRule>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SmapsConfig`], field by field; dropping it closes the message.
-pub struct SmapsConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SmapsConfig`]; dropping it closes the message.
+pub struct SmapsConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SmapsConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SmapsConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SmapsConfigWriter<'_> {
-    /// Field 1, repeated enumeration.
-    #[inline]
-    pub fn vma_fields(&mut self, value: SmapsConfigVmaField) -> &mut Self {
+    #[inline] pub fn vma_fields(&mut self, value: SmapsConfigVmaField) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, bool.
-    #[inline]
-    pub fn unaggregated(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, repeated message.
-    #[inline]
-    pub fn name_redaction_rules(&mut self) -> RedactionRuleWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    /// `name_redaction_rules`, its body already encoded.
-    #[inline]
-    pub fn name_redaction_rules_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn unaggregated(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    #[inline] pub fn name_redaction_rules(&mut self) -> RedactionRuleWriter<'_> { rt::message::<3, _>(&mut self.s) }
+    #[inline] pub fn name_redaction_rules_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SmapsConfig` where it lies, field by field.
+pub type SmapsConfigReader<'a> = rt::TypedReader<'a, SmapsConfigField<'a>>;
 /// A field of a `perfetto.protos.SmapsConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum SmapsConfigField<'a> {
-    /// Field 1, repeated enumeration.
     VmaFields(SmapsConfigVmaField),
-    /// Field 2, bool.
     Unaggregated(bool),
-    /// Field 3, repeated message.
     NameRedactionRules(RedactionRuleReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SmapsConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SmapsConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SmapsConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<SmapsConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            SmapsConfigField::VmaFields(
-                                SmapsConfigVmaField(f.enumeration()?),
-                            )
-                        }
-                        10 => {
-                            f.begin_run(8)?;
-                            continue;
-                        }
-                        16 => SmapsConfigField::Unaggregated(f.bool()?),
-                        26 => {
-                            SmapsConfigField::NameRedactionRules(
-                                RedactionRuleReader::new(f.bytes()?),
-                            )
-                        }
-                        _ => SmapsConfigField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for SmapsConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::VmaFields(SmapsConfigVmaField(f.enumeration()?)),
+            10 => return rt::run(f, 8),
+            16 => Self::Unaggregated(f.bool()?),
+            26 => Self::NameRedactionRules(RedactionRuleReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SmapsConfigReader<'a> {
-    type Item = Result<SmapsConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SmapsConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SmapsConfig",
-            fields: &[
-                d::repeated("vma_fields", 1, d::enum_kind::<SmapsConfigVmaField>()),
-                d::optional("unaggregated", 2, d::Kind::Bool),
-                d::repeated(
-                    "name_redaction_rules",
-                    3,
-                    d::Kind::Message(|| RedactionRule::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SmapsConfig",
+        &[
+            d::repeated("vma_fields", 1, d::enum_kind::<SmapsConfigVmaField>()),
+            d::optional("unaggregated", 2, d::Kind::Bool),
+            d::repeated("name_redaction_rules", 3, d::of!(RedactionRule)),
+        ],
+    );
 }
+
 /// `perfetto.protos.RedactionRule`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct RedactionRule {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub pattern: Option<String>,
-    /// Field 2, enumeration.
-    #[pb(enumeration, 2)]
-    pub match_mode: Option<RedactionRuleMatchMode>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub keep_full: Option<bool>,
-    /// Field 4, string.
-    #[pb(string, 4)]
-    pub replacement_name: Option<String>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub keep_file_extension: Option<bool>,
-    /// Field 6, uint32.
-    #[pb(uint32, 6)]
-    pub keep_path_elements: Option<u32>,
+    #[pb(string, 1)] pub pattern: Option<String>,
+    #[pb(enumeration, 2)] pub match_mode: Option<RedactionRuleMatchMode>,
+    #[pb(bool, 3)] pub keep_full: Option<bool>,
+    #[pb(string, 4)] pub replacement_name: Option<String>,
+    #[pb(bool, 5)] pub keep_file_extension: Option<bool>,
+    #[pb(uint32, 6)] pub keep_path_elements: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`RedactionRule`], field by field; dropping it closes the message.
-pub struct RedactionRuleWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`RedactionRule`]; dropping it closes the message.
+pub struct RedactionRuleWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for RedactionRuleWriter<'w> {
     const NAME: &'static str = "perfetto.protos.RedactionRule";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl RedactionRuleWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn pattern(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, enumeration.
-    #[inline]
-    pub fn match_mode(&mut self, value: RedactionRuleMatchMode) -> &mut Self {
+    #[inline] pub fn pattern(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn match_mode(&mut self, value: RedactionRuleMatchMode) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
-    /// Field 3, bool.
-    #[inline]
-    pub fn keep_full(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, string.
-    #[inline]
-    pub fn replacement_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, bool.
-    #[inline]
-    pub fn keep_file_extension(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn keep_full(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
+    #[inline] pub fn replacement_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+    #[inline] pub fn keep_file_extension(&mut self, value: bool) -> &mut Self {
         rt::bool::<5>(&mut self.s, value);
         self
     }
-    /// Field 6, uint32.
-    #[inline]
-    pub fn keep_path_elements(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn keep_path_elements(&mut self, value: u32) -> &mut Self {
         rt::uint32::<6>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.RedactionRule` where it lies, field by field.
+pub type RedactionRuleReader<'a> = rt::TypedReader<'a, RedactionRuleField<'a>>;
 /// A field of a `perfetto.protos.RedactionRule`.
 #[derive(Clone, Copy, Debug)]
 pub enum RedactionRuleField<'a> {
-    /// Field 1, string.
     Pattern(&'a str),
-    /// Field 2, enumeration.
     MatchMode(RedactionRuleMatchMode),
-    /// Field 3, bool.
     KeepFull(bool),
-    /// Field 4, string.
     ReplacementName(&'a str),
-    /// Field 5, bool.
     KeepFileExtension(bool),
-    /// Field 6, uint32.
     KeepPathElements(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.RedactionRule` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct RedactionRuleReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> RedactionRuleReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<RedactionRuleField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => RedactionRuleField::Pattern(f.string()?),
-                    16 => {
-                        RedactionRuleField::MatchMode(
-                            RedactionRuleMatchMode(f.enumeration()?),
-                        )
-                    }
-                    24 => RedactionRuleField::KeepFull(f.bool()?),
-                    34 => RedactionRuleField::ReplacementName(f.string()?),
-                    40 => RedactionRuleField::KeepFileExtension(f.bool()?),
-                    48 => RedactionRuleField::KeepPathElements(f.uint32()?),
-                    _ => RedactionRuleField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for RedactionRuleField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Pattern(f.string()?),
+            16 => Self::MatchMode(RedactionRuleMatchMode(f.enumeration()?)),
+            24 => Self::KeepFull(f.bool()?),
+            34 => Self::ReplacementName(f.string()?),
+            40 => Self::KeepFileExtension(f.bool()?),
+            48 => Self::KeepPathElements(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for RedactionRuleReader<'a> {
-    type Item = Result<RedactionRuleField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl RedactionRule {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.RedactionRule",
-            fields: &[
-                d::optional("pattern", 1, d::Kind::String),
-                d::optional("match_mode", 2, d::enum_kind::<RedactionRuleMatchMode>()),
-                d::optional("keep_full", 3, d::Kind::Bool),
-                d::optional("replacement_name", 4, d::Kind::String),
-                d::optional("keep_file_extension", 5, d::Kind::Bool),
-                d::optional("keep_path_elements", 6, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.RedactionRule",
+        &[
+            d::optional("pattern", 1, d::Kind::String),
+            d::optional("match_mode", 2, d::enum_kind::<RedactionRuleMatchMode>()),
+            d::optional("keep_full", 3, d::Kind::Bool),
+            d::optional("replacement_name", 4, d::Kind::String),
+            d::optional("keep_file_extension", 5, d::Kind::Bool),
+            d::optional("keep_path_elements", 6, d::Kind::Uint32),
+        ],
+    );
 }

@@ -2,92 +2,54 @@
 
 //! `perfetto/config/protovm/protovm_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ProtoVmConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProtoVmConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub memory_limit_kb: Option<u32>,
+    #[pb(uint32, 1)] pub memory_limit_kb: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ProtoVmConfig`], field by field; dropping it closes the message.
-pub struct ProtoVmConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ProtoVmConfig`]; dropping it closes the message.
+pub struct ProtoVmConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ProtoVmConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ProtoVmConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ProtoVmConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn memory_limit_kb(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn memory_limit_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ProtoVmConfig` where it lies, field by field.
+pub type ProtoVmConfigReader<'a> = rt::TypedReader<'a, ProtoVmConfigField<'a>>;
 /// A field of a `perfetto.protos.ProtoVmConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum ProtoVmConfigField<'a> {
-    /// Field 1, uint32.
     MemoryLimitKb(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ProtoVmConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ProtoVmConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ProtoVmConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ProtoVmConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => ProtoVmConfigField::MemoryLimitKb(f.uint32()?),
-                    _ => ProtoVmConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ProtoVmConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::MemoryLimitKb(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ProtoVmConfigReader<'a> {
-    type Item = Result<ProtoVmConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ProtoVmConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ProtoVmConfig",
-            fields: &[d::optional("memory_limit_kb", 1, d::Kind::Uint32)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProtoVmConfig",
+        &[d::optional("memory_limit_kb", 1, d::Kind::Uint32)],
+    );
 }

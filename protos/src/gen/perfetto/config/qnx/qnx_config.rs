@@ -2,159 +2,96 @@
 
 //! `perfetto/config/qnx/qnx_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.QnxConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct QnxConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub qnx_kernel_buffers: Option<u32>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub qnx_kernel_kbuffers: Option<u32>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub qnx_kernel_wide_events: Option<bool>,
-    /// Field 4, uint32.
-    #[pb(uint32, 4)]
-    pub qnx_cache_pages: Option<u32>,
-    /// Field 5, int32.
-    #[pb(int32, 5)]
-    pub qnx_cache_max_pages: Option<i32>,
-    /// Field 6, uint32.
-    #[pb(uint32, 6)]
-    pub qnx_trace_buffer_init_bytes: Option<u32>,
+    #[pb(uint32, 1)] pub qnx_kernel_buffers: Option<u32>,
+    #[pb(uint32, 2)] pub qnx_kernel_kbuffers: Option<u32>,
+    #[pb(bool, 3)] pub qnx_kernel_wide_events: Option<bool>,
+    #[pb(uint32, 4)] pub qnx_cache_pages: Option<u32>,
+    #[pb(int32, 5)] pub qnx_cache_max_pages: Option<i32>,
+    #[pb(uint32, 6)] pub qnx_trace_buffer_init_bytes: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`QnxConfig`], field by field; dropping it closes the message.
-pub struct QnxConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`QnxConfig`]; dropping it closes the message.
+pub struct QnxConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for QnxConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.QnxConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl QnxConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn qnx_kernel_buffers(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn qnx_kernel_buffers(&mut self, value: u32) -> &mut Self {
         rt::uint32::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn qnx_kernel_kbuffers(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn qnx_kernel_kbuffers(&mut self, value: u32) -> &mut Self {
         rt::uint32::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, bool.
-    #[inline]
-    pub fn qnx_kernel_wide_events(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn qnx_kernel_wide_events(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, uint32.
-    #[inline]
-    pub fn qnx_cache_pages(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, int32.
-    #[inline]
-    pub fn qnx_cache_max_pages(&mut self, value: i32) -> &mut Self {
+    #[inline] pub fn qnx_cache_pages(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+    #[inline] pub fn qnx_cache_max_pages(&mut self, value: i32) -> &mut Self {
         rt::int32::<5>(&mut self.s, value);
         self
     }
-    /// Field 6, uint32.
-    #[inline]
-    pub fn qnx_trace_buffer_init_bytes(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn qnx_trace_buffer_init_bytes(&mut self, value: u32) -> &mut Self {
         rt::uint32::<6>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.QnxConfig` where it lies, field by field.
+pub type QnxConfigReader<'a> = rt::TypedReader<'a, QnxConfigField<'a>>;
 /// A field of a `perfetto.protos.QnxConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum QnxConfigField<'a> {
-    /// Field 1, uint32.
     QnxKernelBuffers(u32),
-    /// Field 2, uint32.
     QnxKernelKbuffers(u32),
-    /// Field 3, bool.
     QnxKernelWideEvents(bool),
-    /// Field 4, uint32.
     QnxCachePages(u32),
-    /// Field 5, int32.
     QnxCacheMaxPages(i32),
-    /// Field 6, uint32.
     QnxTraceBufferInitBytes(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.QnxConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct QnxConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> QnxConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<QnxConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => QnxConfigField::QnxKernelBuffers(f.uint32()?),
-                    16 => QnxConfigField::QnxKernelKbuffers(f.uint32()?),
-                    24 => QnxConfigField::QnxKernelWideEvents(f.bool()?),
-                    32 => QnxConfigField::QnxCachePages(f.uint32()?),
-                    40 => QnxConfigField::QnxCacheMaxPages(f.int32()?),
-                    48 => QnxConfigField::QnxTraceBufferInitBytes(f.uint32()?),
-                    _ => QnxConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for QnxConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::QnxKernelBuffers(f.uint32()?),
+            16 => Self::QnxKernelKbuffers(f.uint32()?),
+            24 => Self::QnxKernelWideEvents(f.bool()?),
+            32 => Self::QnxCachePages(f.uint32()?),
+            40 => Self::QnxCacheMaxPages(f.int32()?),
+            48 => Self::QnxTraceBufferInitBytes(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for QnxConfigReader<'a> {
-    type Item = Result<QnxConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl QnxConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.QnxConfig",
-            fields: &[
-                d::optional("qnx_kernel_buffers", 1, d::Kind::Uint32),
-                d::optional("qnx_kernel_kbuffers", 2, d::Kind::Uint32),
-                d::optional("qnx_kernel_wide_events", 3, d::Kind::Bool),
-                d::optional("qnx_cache_pages", 4, d::Kind::Uint32),
-                d::optional("qnx_cache_max_pages", 5, d::Kind::Int32),
-                d::optional("qnx_trace_buffer_init_bytes", 6, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.QnxConfig",
+        &[
+            d::optional("qnx_kernel_buffers", 1, d::Kind::Uint32),
+            d::optional("qnx_kernel_kbuffers", 2, d::Kind::Uint32),
+            d::optional("qnx_kernel_wide_events", 3, d::Kind::Bool),
+            d::optional("qnx_cache_pages", 4, d::Kind::Uint32),
+            d::optional("qnx_cache_max_pages", 5, d::Kind::Int32),
+            d::optional("qnx_trace_buffer_init_bytes", 6, d::Kind::Uint32),
+        ],
+    );
 }

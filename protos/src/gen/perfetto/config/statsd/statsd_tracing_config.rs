@@ -2,295 +2,153 @@
 
 //! `perfetto/config/statsd/statsd_tracing_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.StatsdTracingConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StatsdTracingConfig {
-    /// Field 1, repeated enumeration.
-    #[pb(enumeration, 1, repeated)]
-    pub push_atom_id: Vec<crate::AtomId>,
-    /// Field 2, repeated int32.
-    #[pb(int32, 2, repeated)]
-    pub raw_push_atom_id: Vec<i32>,
-    /// Field 3, repeated message.
-    #[pb(message, 3, repeated)]
-    pub pull_config: Vec<StatsdPullAtomConfig>,
+    #[pb(enumeration, 1, repeated)] pub push_atom_id: Vec<crate::AtomId>,
+    #[pb(int32, 2, repeated)] pub raw_push_atom_id: Vec<i32>,
+    #[pb(message, 3, repeated)] pub pull_config: Vec<StatsdPullAtomConfig>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`StatsdTracingConfig`], field by field; dropping it closes the message.
-pub struct StatsdTracingConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`StatsdTracingConfig`]; dropping it closes the message.
+pub struct StatsdTracingConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for StatsdTracingConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.StatsdTracingConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl StatsdTracingConfigWriter<'_> {
-    /// Field 1, repeated enumeration.
-    #[inline]
-    pub fn push_atom_id(&mut self, value: crate::AtomId) -> &mut Self {
+    #[inline] pub fn push_atom_id(&mut self, value: crate::AtomId) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, repeated int32.
-    #[inline]
-    pub fn raw_push_atom_id(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, repeated message.
-    #[inline]
-    pub fn pull_config(&mut self) -> StatsdPullAtomConfigWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    /// `pull_config`, its body already encoded.
-    #[inline]
-    pub fn pull_config_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn raw_push_atom_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    #[inline] pub fn pull_config(&mut self) -> StatsdPullAtomConfigWriter<'_> { rt::message::<3, _>(&mut self.s) }
+    #[inline] pub fn pull_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.StatsdTracingConfig` where it lies, field by field.
+pub type StatsdTracingConfigReader<'a> = rt::TypedReader<
+    'a,
+    StatsdTracingConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.StatsdTracingConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum StatsdTracingConfigField<'a> {
-    /// Field 1, repeated enumeration.
     PushAtomId(crate::AtomId),
-    /// Field 2, repeated int32.
     RawPushAtomId(i32),
-    /// Field 3, repeated message.
     PullConfig(StatsdPullAtomConfigReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.StatsdTracingConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct StatsdTracingConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> StatsdTracingConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<StatsdTracingConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            StatsdTracingConfigField::PushAtomId(
-                                crate::AtomId(f.enumeration()?),
-                            )
-                        }
-                        10 => {
-                            f.begin_run(8)?;
-                            continue;
-                        }
-                        16 => StatsdTracingConfigField::RawPushAtomId(f.int32()?),
-                        18 => {
-                            f.begin_run(16)?;
-                            continue;
-                        }
-                        26 => {
-                            StatsdTracingConfigField::PullConfig(
-                                StatsdPullAtomConfigReader::new(f.bytes()?),
-                            )
-                        }
-                        _ => StatsdTracingConfigField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for StatsdTracingConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::PushAtomId(crate::AtomId(f.enumeration()?)),
+            10 => return rt::run(f, 8),
+            16 => Self::RawPushAtomId(f.int32()?),
+            18 => return rt::run(f, 16),
+            26 => Self::PullConfig(StatsdPullAtomConfigReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for StatsdTracingConfigReader<'a> {
-    type Item = Result<StatsdTracingConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl StatsdTracingConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.StatsdTracingConfig",
-            fields: &[
-                d::repeated("push_atom_id", 1, d::enum_kind::<crate::AtomId>()),
-                d::repeated("raw_push_atom_id", 2, d::Kind::Int32),
-                d::repeated(
-                    "pull_config",
-                    3,
-                    d::Kind::Message(|| StatsdPullAtomConfig::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.StatsdTracingConfig",
+        &[
+            d::repeated("push_atom_id", 1, d::enum_kind::<crate::AtomId>()),
+            d::repeated("raw_push_atom_id", 2, d::Kind::Int32),
+            d::repeated("pull_config", 3, d::of!(StatsdPullAtomConfig)),
+        ],
+    );
 }
+
 /// `perfetto.protos.StatsdPullAtomConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StatsdPullAtomConfig {
-    /// Field 1, repeated enumeration.
-    #[pb(enumeration, 1, repeated)]
-    pub pull_atom_id: Vec<crate::AtomId>,
-    /// Field 2, repeated int32.
-    #[pb(int32, 2, repeated)]
-    pub raw_pull_atom_id: Vec<i32>,
-    /// Field 3, int32.
-    #[pb(int32, 3)]
-    pub pull_frequency_ms: Option<i32>,
-    /// Field 4, repeated string.
-    #[pb(string, 4, repeated)]
-    pub packages: Vec<String>,
+    #[pb(enumeration, 1, repeated)] pub pull_atom_id: Vec<crate::AtomId>,
+    #[pb(int32, 2, repeated)] pub raw_pull_atom_id: Vec<i32>,
+    #[pb(int32, 3)] pub pull_frequency_ms: Option<i32>,
+    #[pb(string, 4, repeated)] pub packages: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`StatsdPullAtomConfig`], field by field; dropping it closes the message.
-pub struct StatsdPullAtomConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`StatsdPullAtomConfig`]; dropping it closes the message.
+pub struct StatsdPullAtomConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for StatsdPullAtomConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.StatsdPullAtomConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl StatsdPullAtomConfigWriter<'_> {
-    /// Field 1, repeated enumeration.
-    #[inline]
-    pub fn pull_atom_id(&mut self, value: crate::AtomId) -> &mut Self {
+    #[inline] pub fn pull_atom_id(&mut self, value: crate::AtomId) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, repeated int32.
-    #[inline]
-    pub fn raw_pull_atom_id(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, int32.
-    #[inline]
-    pub fn pull_frequency_ms(&mut self, value: i32) -> &mut Self {
-        rt::int32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, repeated string.
-    #[inline]
-    pub fn packages(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn raw_pull_atom_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    #[inline] pub fn pull_frequency_ms(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    #[inline] pub fn packages(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.StatsdPullAtomConfig` where it lies, field by field.
+pub type StatsdPullAtomConfigReader<'a> = rt::TypedReader<
+    'a,
+    StatsdPullAtomConfigField<'a>,
+>;
 /// A field of a `perfetto.protos.StatsdPullAtomConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum StatsdPullAtomConfigField<'a> {
-    /// Field 1, repeated enumeration.
     PullAtomId(crate::AtomId),
-    /// Field 2, repeated int32.
     RawPullAtomId(i32),
-    /// Field 3, int32.
     PullFrequencyMs(i32),
-    /// Field 4, repeated string.
     Packages(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.StatsdPullAtomConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct StatsdPullAtomConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> StatsdPullAtomConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<StatsdPullAtomConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => {
-                            StatsdPullAtomConfigField::PullAtomId(
-                                crate::AtomId(f.enumeration()?),
-                            )
-                        }
-                        10 => {
-                            f.begin_run(8)?;
-                            continue;
-                        }
-                        16 => StatsdPullAtomConfigField::RawPullAtomId(f.int32()?),
-                        18 => {
-                            f.begin_run(16)?;
-                            continue;
-                        }
-                        24 => StatsdPullAtomConfigField::PullFrequencyMs(f.int32()?),
-                        34 => StatsdPullAtomConfigField::Packages(f.string()?),
-                        _ => StatsdPullAtomConfigField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for StatsdPullAtomConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::PullAtomId(crate::AtomId(f.enumeration()?)),
+            10 => return rt::run(f, 8),
+            16 => Self::RawPullAtomId(f.int32()?),
+            18 => return rt::run(f, 16),
+            24 => Self::PullFrequencyMs(f.int32()?),
+            34 => Self::Packages(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for StatsdPullAtomConfigReader<'a> {
-    type Item = Result<StatsdPullAtomConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl StatsdPullAtomConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.StatsdPullAtomConfig",
-            fields: &[
-                d::repeated("pull_atom_id", 1, d::enum_kind::<crate::AtomId>()),
-                d::repeated("raw_pull_atom_id", 2, d::Kind::Int32),
-                d::optional("pull_frequency_ms", 3, d::Kind::Int32),
-                d::repeated("packages", 4, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.StatsdPullAtomConfig",
+        &[
+            d::repeated("pull_atom_id", 1, d::enum_kind::<crate::AtomId>()),
+            d::repeated("raw_pull_atom_id", 2, d::Kind::Int32),
+            d::optional("pull_frequency_ms", 3, d::Kind::Int32),
+            d::repeated("packages", 4, d::Kind::String),
+        ],
+    );
 }

@@ -2,26 +2,21 @@
 
 //! `perfetto/config/sys_stats/sys_stats_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.SysStatsConfig.StatCounters`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SysStatsConfigStatCounters(pub i32);
 impl SysStatsConfigStatCounters {
-    /// Value 0.
     pub const STAT_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const STAT_CPU_TIMES: Self = Self(1);
-    /// Value 2.
     pub const STAT_IRQ_COUNTS: Self = Self(2);
-    /// Value 3.
     pub const STAT_SOFTIRQ_COUNTS: Self = Self(3);
-    /// Value 4.
     pub const STAT_FORK_COUNT: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for SysStatsConfigStatCounters {
     const NAME: &'static str = "perfetto.protos.SysStatsConfig.StatCounters";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -31,331 +26,167 @@ impl protozero::Enumeration for SysStatsConfigStatCounters {
         ("STAT_SOFTIRQ_COUNTS", 3),
         ("STAT_FORK_COUNT", 4),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for SysStatsConfigStatCounters {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for SysStatsConfigStatCounters {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.SysStatsConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsConfig {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub meminfo_period_ms: Option<u32>,
-    /// Field 2, repeated enumeration.
-    #[pb(enumeration, 2, repeated)]
-    pub meminfo_counters: Vec<crate::MeminfoCounters>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub vmstat_period_ms: Option<u32>,
-    /// Field 4, repeated enumeration.
-    #[pb(enumeration, 4, repeated)]
-    pub vmstat_counters: Vec<crate::VmstatCounters>,
-    /// Field 5, uint32.
-    #[pb(uint32, 5)]
-    pub stat_period_ms: Option<u32>,
-    /// Field 6, repeated enumeration.
-    #[pb(enumeration, 6, repeated)]
-    pub stat_counters: Vec<SysStatsConfigStatCounters>,
-    /// Field 7, uint32.
-    #[pb(uint32, 7)]
-    pub devfreq_period_ms: Option<u32>,
-    /// Field 8, uint32.
-    #[pb(uint32, 8)]
-    pub cpufreq_period_ms: Option<u32>,
-    /// Field 9, uint32.
-    #[pb(uint32, 9)]
-    pub buddyinfo_period_ms: Option<u32>,
-    /// Field 10, uint32.
-    #[pb(uint32, 10)]
-    pub diskstat_period_ms: Option<u32>,
-    /// Field 11, uint32.
-    #[pb(uint32, 11)]
-    pub psi_period_ms: Option<u32>,
-    /// Field 12, uint32.
-    #[pb(uint32, 12)]
-    pub thermal_period_ms: Option<u32>,
-    /// Field 13, uint32.
-    #[pb(uint32, 13)]
-    pub cpuidle_period_ms: Option<u32>,
-    /// Field 14, uint32.
-    #[pb(uint32, 14)]
-    pub gpufreq_period_ms: Option<u32>,
-    /// Field 15, uint32.
-    #[pb(uint32, 15)]
-    pub slab_period_ms: Option<u32>,
+    #[pb(uint32, 1)] pub meminfo_period_ms: Option<u32>,
+    #[pb(enumeration, 2, repeated)] pub meminfo_counters: Vec<crate::MeminfoCounters>,
+    #[pb(uint32, 3)] pub vmstat_period_ms: Option<u32>,
+    #[pb(enumeration, 4, repeated)] pub vmstat_counters: Vec<crate::VmstatCounters>,
+    #[pb(uint32, 5)] pub stat_period_ms: Option<u32>,
+    #[pb(enumeration, 6, repeated)] pub stat_counters: Vec<SysStatsConfigStatCounters>,
+    #[pb(uint32, 7)] pub devfreq_period_ms: Option<u32>,
+    #[pb(uint32, 8)] pub cpufreq_period_ms: Option<u32>,
+    #[pb(uint32, 9)] pub buddyinfo_period_ms: Option<u32>,
+    #[pb(uint32, 10)] pub diskstat_period_ms: Option<u32>,
+    #[pb(uint32, 11)] pub psi_period_ms: Option<u32>,
+    #[pb(uint32, 12)] pub thermal_period_ms: Option<u32>,
+    #[pb(uint32, 13)] pub cpuidle_period_ms: Option<u32>,
+    #[pb(uint32, 14)] pub gpufreq_period_ms: Option<u32>,
+    #[pb(uint32, 15)] pub slab_period_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SysStatsConfig`], field by field; dropping it closes the message.
-pub struct SysStatsConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SysStatsConfig`]; dropping it closes the message.
+pub struct SysStatsConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SysStatsConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SysStatsConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SysStatsConfigWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn meminfo_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated enumeration.
-    #[inline]
-    pub fn meminfo_counters(&mut self, value: crate::MeminfoCounters) -> &mut Self {
+    #[inline] pub fn meminfo_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn meminfo_counters(&mut self, value: crate::MeminfoCounters) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn vmstat_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, repeated enumeration.
-    #[inline]
-    pub fn vmstat_counters(&mut self, value: crate::VmstatCounters) -> &mut Self {
+    #[inline] pub fn vmstat_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn vmstat_counters(&mut self, value: crate::VmstatCounters) -> &mut Self {
         rt::enumeration::<4>(&mut self.s, value.0);
         self
     }
-    /// Field 5, uint32.
-    #[inline]
-    pub fn stat_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, repeated enumeration.
-    #[inline]
-    pub fn stat_counters(&mut self, value: SysStatsConfigStatCounters) -> &mut Self {
+    #[inline] pub fn stat_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+    #[inline] pub fn stat_counters(&mut self, value: SysStatsConfigStatCounters) -> &mut Self {
         rt::enumeration::<6>(&mut self.s, value.0);
         self
     }
-    /// Field 7, uint32.
-    #[inline]
-    pub fn devfreq_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, uint32.
-    #[inline]
-    pub fn cpufreq_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 9, uint32.
-    #[inline]
-    pub fn buddyinfo_period_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn devfreq_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+    #[inline] pub fn cpufreq_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
+    #[inline] pub fn buddyinfo_period_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<9>(&mut self.s, value);
         self
     }
-    /// Field 10, uint32.
-    #[inline]
-    pub fn diskstat_period_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn diskstat_period_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<10>(&mut self.s, value);
         self
     }
-    /// Field 11, uint32.
-    #[inline]
-    pub fn psi_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<11>(&mut self.s, value);
-        self
-    }
-    /// Field 12, uint32.
-    #[inline]
-    pub fn thermal_period_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn psi_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
+    #[inline] pub fn thermal_period_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<12>(&mut self.s, value);
         self
     }
-    /// Field 13, uint32.
-    #[inline]
-    pub fn cpuidle_period_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn cpuidle_period_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<13>(&mut self.s, value);
         self
     }
-    /// Field 14, uint32.
-    #[inline]
-    pub fn gpufreq_period_ms(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn gpufreq_period_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<14>(&mut self.s, value);
         self
     }
-    /// Field 15, uint32.
-    #[inline]
-    pub fn slab_period_ms(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<15>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn slab_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<15>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SysStatsConfig` where it lies, field by field.
+pub type SysStatsConfigReader<'a> = rt::TypedReader<'a, SysStatsConfigField<'a>>;
 /// A field of a `perfetto.protos.SysStatsConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsConfigField<'a> {
-    /// Field 1, uint32.
     MeminfoPeriodMs(u32),
-    /// Field 2, repeated enumeration.
     MeminfoCounters(crate::MeminfoCounters),
-    /// Field 3, uint32.
     VmstatPeriodMs(u32),
-    /// Field 4, repeated enumeration.
     VmstatCounters(crate::VmstatCounters),
-    /// Field 5, uint32.
     StatPeriodMs(u32),
-    /// Field 6, repeated enumeration.
     StatCounters(SysStatsConfigStatCounters),
-    /// Field 7, uint32.
     DevfreqPeriodMs(u32),
-    /// Field 8, uint32.
     CpufreqPeriodMs(u32),
-    /// Field 9, uint32.
     BuddyinfoPeriodMs(u32),
-    /// Field 10, uint32.
     DiskstatPeriodMs(u32),
-    /// Field 11, uint32.
     PsiPeriodMs(u32),
-    /// Field 12, uint32.
     ThermalPeriodMs(u32),
-    /// Field 13, uint32.
     CpuidlePeriodMs(u32),
-    /// Field 14, uint32.
     GpufreqPeriodMs(u32),
-    /// Field 15, uint32.
     SlabPeriodMs(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SysStatsConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SysStatsConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SysStatsConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<SysStatsConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => SysStatsConfigField::MeminfoPeriodMs(f.uint32()?),
-                        16 => {
-                            SysStatsConfigField::MeminfoCounters(
-                                crate::MeminfoCounters(f.enumeration()?),
-                            )
-                        }
-                        18 => {
-                            f.begin_run(16)?;
-                            continue;
-                        }
-                        24 => SysStatsConfigField::VmstatPeriodMs(f.uint32()?),
-                        32 => {
-                            SysStatsConfigField::VmstatCounters(
-                                crate::VmstatCounters(f.enumeration()?),
-                            )
-                        }
-                        34 => {
-                            f.begin_run(32)?;
-                            continue;
-                        }
-                        40 => SysStatsConfigField::StatPeriodMs(f.uint32()?),
-                        48 => {
-                            SysStatsConfigField::StatCounters(
-                                SysStatsConfigStatCounters(f.enumeration()?),
-                            )
-                        }
-                        50 => {
-                            f.begin_run(48)?;
-                            continue;
-                        }
-                        56 => SysStatsConfigField::DevfreqPeriodMs(f.uint32()?),
-                        64 => SysStatsConfigField::CpufreqPeriodMs(f.uint32()?),
-                        72 => SysStatsConfigField::BuddyinfoPeriodMs(f.uint32()?),
-                        80 => SysStatsConfigField::DiskstatPeriodMs(f.uint32()?),
-                        88 => SysStatsConfigField::PsiPeriodMs(f.uint32()?),
-                        96 => SysStatsConfigField::ThermalPeriodMs(f.uint32()?),
-                        104 => SysStatsConfigField::CpuidlePeriodMs(f.uint32()?),
-                        112 => SysStatsConfigField::GpufreqPeriodMs(f.uint32()?),
-                        120 => SysStatsConfigField::SlabPeriodMs(f.uint32()?),
-                        _ => SysStatsConfigField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for SysStatsConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::MeminfoPeriodMs(f.uint32()?),
+            16 => Self::MeminfoCounters(crate::MeminfoCounters(f.enumeration()?)),
+            18 => return rt::run(f, 16),
+            24 => Self::VmstatPeriodMs(f.uint32()?),
+            32 => Self::VmstatCounters(crate::VmstatCounters(f.enumeration()?)),
+            34 => return rt::run(f, 32),
+            40 => Self::StatPeriodMs(f.uint32()?),
+            48 => Self::StatCounters(SysStatsConfigStatCounters(f.enumeration()?)),
+            50 => return rt::run(f, 48),
+            56 => Self::DevfreqPeriodMs(f.uint32()?),
+            64 => Self::CpufreqPeriodMs(f.uint32()?),
+            72 => Self::BuddyinfoPeriodMs(f.uint32()?),
+            80 => Self::DiskstatPeriodMs(f.uint32()?),
+            88 => Self::PsiPeriodMs(f.uint32()?),
+            96 => Self::ThermalPeriodMs(f.uint32()?),
+            104 => Self::CpuidlePeriodMs(f.uint32()?),
+            112 => Self::GpufreqPeriodMs(f.uint32()?),
+            120 => Self::SlabPeriodMs(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SysStatsConfigReader<'a> {
-    type Item = Result<SysStatsConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SysStatsConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SysStatsConfig",
-            fields: &[
-                d::optional("meminfo_period_ms", 1, d::Kind::Uint32),
-                d::repeated(
-                    "meminfo_counters",
-                    2,
-                    d::enum_kind::<crate::MeminfoCounters>(),
-                ),
-                d::optional("vmstat_period_ms", 3, d::Kind::Uint32),
-                d::repeated(
-                    "vmstat_counters",
-                    4,
-                    d::enum_kind::<crate::VmstatCounters>(),
-                ),
-                d::optional("stat_period_ms", 5, d::Kind::Uint32),
-                d::repeated(
-                    "stat_counters",
-                    6,
-                    d::enum_kind::<SysStatsConfigStatCounters>(),
-                ),
-                d::optional("devfreq_period_ms", 7, d::Kind::Uint32),
-                d::optional("cpufreq_period_ms", 8, d::Kind::Uint32),
-                d::optional("buddyinfo_period_ms", 9, d::Kind::Uint32),
-                d::optional("diskstat_period_ms", 10, d::Kind::Uint32),
-                d::optional("psi_period_ms", 11, d::Kind::Uint32),
-                d::optional("thermal_period_ms", 12, d::Kind::Uint32),
-                d::optional("cpuidle_period_ms", 13, d::Kind::Uint32),
-                d::optional("gpufreq_period_ms", 14, d::Kind::Uint32),
-                d::optional("slab_period_ms", 15, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SysStatsConfig",
+        &[
+            d::optional("meminfo_period_ms", 1, d::Kind::Uint32),
+            d::repeated("meminfo_counters", 2, d::enum_kind::<crate::MeminfoCounters>()),
+            d::optional("vmstat_period_ms", 3, d::Kind::Uint32),
+            d::repeated("vmstat_counters", 4, d::enum_kind::<crate::VmstatCounters>()),
+            d::optional("stat_period_ms", 5, d::Kind::Uint32),
+            d::repeated(
+                "stat_counters",
+                6,
+                d::enum_kind::<SysStatsConfigStatCounters>(),
+            ),
+            d::optional("devfreq_period_ms", 7, d::Kind::Uint32),
+            d::optional("cpufreq_period_ms", 8, d::Kind::Uint32),
+            d::optional("buddyinfo_period_ms", 9, d::Kind::Uint32),
+            d::optional("diskstat_period_ms", 10, d::Kind::Uint32),
+            d::optional("psi_period_ms", 11, d::Kind::Uint32),
+            d::optional("thermal_period_ms", 12, d::Kind::Uint32),
+            d::optional("cpuidle_period_ms", 13, d::Kind::Uint32),
+            d::optional("gpufreq_period_ms", 14, d::Kind::Uint32),
+            d::optional("slab_period_ms", 15, d::Kind::Uint32),
+        ],
+    );
 }

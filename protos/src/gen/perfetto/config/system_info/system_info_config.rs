@@ -2,92 +2,54 @@
 
 //! `perfetto/config/system_info/system_info_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.SystemInfoConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SystemInfoConfig {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub irq_names: Option<bool>,
+    #[pb(bool, 1)] pub irq_names: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SystemInfoConfig`], field by field; dropping it closes the message.
-pub struct SystemInfoConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SystemInfoConfig`]; dropping it closes the message.
+pub struct SystemInfoConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SystemInfoConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SystemInfoConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SystemInfoConfigWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn irq_names(&mut self, value: bool) -> &mut Self {
-        rt::bool::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn irq_names(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SystemInfoConfig` where it lies, field by field.
+pub type SystemInfoConfigReader<'a> = rt::TypedReader<'a, SystemInfoConfigField<'a>>;
 /// A field of a `perfetto.protos.SystemInfoConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum SystemInfoConfigField<'a> {
-    /// Field 1, bool.
     IrqNames(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SystemInfoConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SystemInfoConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SystemInfoConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<SystemInfoConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => SystemInfoConfigField::IrqNames(f.bool()?),
-                    _ => SystemInfoConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SystemInfoConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::IrqNames(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SystemInfoConfigReader<'a> {
-    type Item = Result<SystemInfoConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SystemInfoConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SystemInfoConfig",
-            fields: &[d::optional("irq_names", 1, d::Kind::Bool)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SystemInfoConfig",
+        &[d::optional("irq_names", 1, d::Kind::Bool)],
+    );
 }

@@ -2,211 +2,125 @@
 
 //! `perfetto/config/track_event/track_event_config.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TrackEventConfig`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventConfig {
-    /// Field 1, repeated string.
-    #[pb(string, 1, repeated)]
-    pub disabled_categories: Vec<String>,
-    /// Field 2, repeated string.
-    #[pb(string, 2, repeated)]
-    pub enabled_categories: Vec<String>,
-    /// Field 3, repeated string.
-    #[pb(string, 3, repeated)]
-    pub disabled_tags: Vec<String>,
-    /// Field 4, repeated string.
-    #[pb(string, 4, repeated)]
-    pub enabled_tags: Vec<String>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub disable_incremental_timestamps: Option<bool>,
-    /// Field 6, uint64.
-    #[pb(uint64, 6)]
-    pub timestamp_unit_multiplier: Option<u64>,
-    /// Field 7, bool.
-    #[pb(bool, 7)]
-    pub filter_debug_annotations: Option<bool>,
-    /// Field 8, bool.
-    #[pb(bool, 8)]
-    pub enable_thread_time_sampling: Option<bool>,
-    /// Field 9, bool.
-    #[pb(bool, 9)]
-    pub filter_dynamic_event_names: Option<bool>,
-    /// Field 10, uint64.
-    #[pb(uint64, 10)]
-    pub thread_time_subsampling_ns: Option<u64>,
+    #[pb(string, 1, repeated)] pub disabled_categories: Vec<String>,
+    #[pb(string, 2, repeated)] pub enabled_categories: Vec<String>,
+    #[pb(string, 3, repeated)] pub disabled_tags: Vec<String>,
+    #[pb(string, 4, repeated)] pub enabled_tags: Vec<String>,
+    #[pb(bool, 5)] pub disable_incremental_timestamps: Option<bool>,
+    #[pb(uint64, 6)] pub timestamp_unit_multiplier: Option<u64>,
+    #[pb(bool, 7)] pub filter_debug_annotations: Option<bool>,
+    #[pb(bool, 8)] pub enable_thread_time_sampling: Option<bool>,
+    #[pb(bool, 9)] pub filter_dynamic_event_names: Option<bool>,
+    #[pb(uint64, 10)] pub thread_time_subsampling_ns: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TrackEventConfig`], field by field; dropping it closes the message.
-pub struct TrackEventConfigWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TrackEventConfig`]; dropping it closes the message.
+pub struct TrackEventConfigWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TrackEventConfigWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TrackEventConfig";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TrackEventConfigWriter<'_> {
-    /// Field 1, repeated string.
-    #[inline]
-    pub fn disabled_categories(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn disabled_categories(&mut self, value: &str) -> &mut Self {
         rt::string::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, repeated string.
-    #[inline]
-    pub fn enabled_categories(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn enabled_categories(&mut self, value: &str) -> &mut Self {
         rt::string::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, repeated string.
-    #[inline]
-    pub fn disabled_tags(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, repeated string.
-    #[inline]
-    pub fn enabled_tags(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, bool.
-    #[inline]
-    pub fn disable_incremental_timestamps(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn disabled_tags(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn enabled_tags(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+    #[inline] pub fn disable_incremental_timestamps(&mut self, value: bool) -> &mut Self {
         rt::bool::<5>(&mut self.s, value);
         self
     }
-    /// Field 6, uint64.
-    #[inline]
-    pub fn timestamp_unit_multiplier(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn timestamp_unit_multiplier(&mut self, value: u64) -> &mut Self {
         rt::uint64::<6>(&mut self.s, value);
         self
     }
-    /// Field 7, bool.
-    #[inline]
-    pub fn filter_debug_annotations(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn filter_debug_annotations(&mut self, value: bool) -> &mut Self {
         rt::bool::<7>(&mut self.s, value);
         self
     }
-    /// Field 8, bool.
-    #[inline]
-    pub fn enable_thread_time_sampling(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn enable_thread_time_sampling(&mut self, value: bool) -> &mut Self {
         rt::bool::<8>(&mut self.s, value);
         self
     }
-    /// Field 9, bool.
-    #[inline]
-    pub fn filter_dynamic_event_names(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn filter_dynamic_event_names(&mut self, value: bool) -> &mut Self {
         rt::bool::<9>(&mut self.s, value);
         self
     }
-    /// Field 10, uint64.
-    #[inline]
-    pub fn thread_time_subsampling_ns(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn thread_time_subsampling_ns(&mut self, value: u64) -> &mut Self {
         rt::uint64::<10>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TrackEventConfig` where it lies, field by field.
+pub type TrackEventConfigReader<'a> = rt::TypedReader<'a, TrackEventConfigField<'a>>;
 /// A field of a `perfetto.protos.TrackEventConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum TrackEventConfigField<'a> {
-    /// Field 1, repeated string.
     DisabledCategories(&'a str),
-    /// Field 2, repeated string.
     EnabledCategories(&'a str),
-    /// Field 3, repeated string.
     DisabledTags(&'a str),
-    /// Field 4, repeated string.
     EnabledTags(&'a str),
-    /// Field 5, bool.
     DisableIncrementalTimestamps(bool),
-    /// Field 6, uint64.
     TimestampUnitMultiplier(u64),
-    /// Field 7, bool.
     FilterDebugAnnotations(bool),
-    /// Field 8, bool.
     EnableThreadTimeSampling(bool),
-    /// Field 9, bool.
     FilterDynamicEventNames(bool),
-    /// Field 10, uint64.
     ThreadTimeSubsamplingNs(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TrackEventConfig` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TrackEventConfigReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TrackEventConfigReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TrackEventConfigField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => TrackEventConfigField::DisabledCategories(f.string()?),
-                    18 => TrackEventConfigField::EnabledCategories(f.string()?),
-                    26 => TrackEventConfigField::DisabledTags(f.string()?),
-                    34 => TrackEventConfigField::EnabledTags(f.string()?),
-                    40 => TrackEventConfigField::DisableIncrementalTimestamps(f.bool()?),
-                    48 => TrackEventConfigField::TimestampUnitMultiplier(f.uint64()?),
-                    56 => TrackEventConfigField::FilterDebugAnnotations(f.bool()?),
-                    64 => TrackEventConfigField::EnableThreadTimeSampling(f.bool()?),
-                    72 => TrackEventConfigField::FilterDynamicEventNames(f.bool()?),
-                    80 => TrackEventConfigField::ThreadTimeSubsamplingNs(f.uint64()?),
-                    _ => TrackEventConfigField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TrackEventConfigField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::DisabledCategories(f.string()?),
+            18 => Self::EnabledCategories(f.string()?),
+            26 => Self::DisabledTags(f.string()?),
+            34 => Self::EnabledTags(f.string()?),
+            40 => Self::DisableIncrementalTimestamps(f.bool()?),
+            48 => Self::TimestampUnitMultiplier(f.uint64()?),
+            56 => Self::FilterDebugAnnotations(f.bool()?),
+            64 => Self::EnableThreadTimeSampling(f.bool()?),
+            72 => Self::FilterDynamicEventNames(f.bool()?),
+            80 => Self::ThreadTimeSubsamplingNs(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TrackEventConfigReader<'a> {
-    type Item = Result<TrackEventConfigField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TrackEventConfig {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TrackEventConfig",
-            fields: &[
-                d::repeated("disabled_categories", 1, d::Kind::String),
-                d::repeated("enabled_categories", 2, d::Kind::String),
-                d::repeated("disabled_tags", 3, d::Kind::String),
-                d::repeated("enabled_tags", 4, d::Kind::String),
-                d::optional("disable_incremental_timestamps", 5, d::Kind::Bool),
-                d::optional("timestamp_unit_multiplier", 6, d::Kind::Uint64),
-                d::optional("filter_debug_annotations", 7, d::Kind::Bool),
-                d::optional("enable_thread_time_sampling", 8, d::Kind::Bool),
-                d::optional("filter_dynamic_event_names", 9, d::Kind::Bool),
-                d::optional("thread_time_subsampling_ns", 10, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TrackEventConfig",
+        &[
+            d::repeated("disabled_categories", 1, d::Kind::String),
+            d::repeated("enabled_categories", 2, d::Kind::String),
+            d::repeated("disabled_tags", 3, d::Kind::String),
+            d::repeated("enabled_tags", 4, d::Kind::String),
+            d::optional("disable_incremental_timestamps", 5, d::Kind::Bool),
+            d::optional("timestamp_unit_multiplier", 6, d::Kind::Uint64),
+            d::optional("filter_debug_annotations", 7, d::Kind::Bool),
+            d::optional("enable_thread_time_sampling", 8, d::Kind::Bool),
+            d::optional("filter_dynamic_event_names", 9, d::Kind::Bool),
+            d::optional("thread_time_subsampling_ns", 10, d::Kind::Uint64),
+        ],
+    );
 }

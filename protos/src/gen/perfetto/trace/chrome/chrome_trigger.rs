@@ -2,120 +2,69 @@
 
 //! `perfetto/trace/chrome/chrome_trigger.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromeTrigger`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeTrigger {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub trigger_name: Option<String>,
-    /// Field 2, fixed32.
-    #[pb(fixed32, 2)]
-    pub trigger_name_hash: Option<u32>,
-    /// Field 3, fixed64.
-    #[pb(fixed64, 3)]
-    pub flow_id: Option<u64>,
+    #[pb(string, 1)] pub trigger_name: Option<String>,
+    #[pb(fixed32, 2)] pub trigger_name_hash: Option<u32>,
+    #[pb(fixed64, 3)] pub flow_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromeTrigger`], field by field; dropping it closes the message.
-pub struct ChromeTriggerWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromeTrigger`]; dropping it closes the message.
+pub struct ChromeTriggerWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromeTriggerWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromeTrigger";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromeTriggerWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn trigger_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, fixed32.
-    #[inline]
-    pub fn trigger_name_hash(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn trigger_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn trigger_name_hash(&mut self, value: u32) -> &mut Self {
         rt::fixed32::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, fixed64.
-    #[inline]
-    pub fn flow_id(&mut self, value: u64) -> &mut Self {
-        rt::fixed64::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn flow_id(&mut self, value: u64) -> &mut Self { rt::fixed64::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromeTrigger` where it lies, field by field.
+pub type ChromeTriggerReader<'a> = rt::TypedReader<'a, ChromeTriggerField<'a>>;
 /// A field of a `perfetto.protos.ChromeTrigger`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromeTriggerField<'a> {
-    /// Field 1, string.
     TriggerName(&'a str),
-    /// Field 2, fixed32.
     TriggerNameHash(u32),
-    /// Field 3, fixed64.
     FlowId(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromeTrigger` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromeTriggerReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromeTriggerReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ChromeTriggerField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => ChromeTriggerField::TriggerName(f.string()?),
-                    21 => ChromeTriggerField::TriggerNameHash(f.fixed32()?),
-                    25 => ChromeTriggerField::FlowId(f.fixed64()?),
-                    _ => ChromeTriggerField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromeTriggerField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::TriggerName(f.string()?),
+            21 => Self::TriggerNameHash(f.fixed32()?),
+            25 => Self::FlowId(f.fixed64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromeTriggerReader<'a> {
-    type Item = Result<ChromeTriggerField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromeTrigger {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromeTrigger",
-            fields: &[
-                d::optional("trigger_name", 1, d::Kind::String),
-                d::optional("trigger_name_hash", 2, d::Kind::Fixed32),
-                d::optional("flow_id", 3, d::Kind::Fixed64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromeTrigger",
+        &[
+            d::optional("trigger_name", 1, d::Kind::String),
+            d::optional("trigger_name_hash", 2, d::Kind::Fixed32),
+            d::optional("flow_id", 3, d::Kind::Fixed64),
+        ],
+    );
 }

@@ -2,135 +2,79 @@
 
 //! `perfetto/trace/gpu/gpu_counter_event.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.InternedGpuCounterDescriptor`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InternedGpuCounterDescriptor {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, message.
-    #[pb(message, 2)]
-    pub counter_descriptor: Option<crate::GpuCounterDescriptor>,
-    /// Field 3, int32.
-    #[pb(int32, 3)]
-    pub gpu_id: Option<i32>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(message, 2)] pub counter_descriptor: Option<crate::GpuCounterDescriptor>,
+    #[pb(int32, 3)] pub gpu_id: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InternedGpuCounterDescriptor`], field by field; dropping it closes the message.
-pub struct InternedGpuCounterDescriptorWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InternedGpuCounterDescriptor`]; dropping it closes the message.
+pub struct InternedGpuCounterDescriptorWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InternedGpuCounterDescriptorWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InternedGpuCounterDescriptor";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InternedGpuCounterDescriptorWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, message.
-    #[inline]
-    pub fn counter_descriptor(&mut self) -> crate::GpuCounterDescriptorWriter<'_> {
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn counter_descriptor(&mut self) -> crate::GpuCounterDescriptorWriter<'_> {
         rt::message::<2, _>(&mut self.s)
     }
-    /// `counter_descriptor`, its body already encoded.
-    #[inline]
-    pub fn counter_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn counter_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Field 3, int32.
-    #[inline]
-    pub fn gpu_id(&mut self, value: i32) -> &mut Self {
-        rt::int32::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn gpu_id(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InternedGpuCounterDescriptor` where it lies, field by field.
+pub type InternedGpuCounterDescriptorReader<'a> = rt::TypedReader<
+    'a,
+    InternedGpuCounterDescriptorField<'a>,
+>;
 /// A field of a `perfetto.protos.InternedGpuCounterDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum InternedGpuCounterDescriptorField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, message.
     CounterDescriptor(crate::GpuCounterDescriptorReader<'a>),
-    /// Field 3, int32.
     GpuId(i32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InternedGpuCounterDescriptor` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InternedGpuCounterDescriptorReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InternedGpuCounterDescriptorReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<InternedGpuCounterDescriptorField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => InternedGpuCounterDescriptorField::Iid(f.uint64()?),
-                    18 => {
-                        InternedGpuCounterDescriptorField::CounterDescriptor(
-                            crate::GpuCounterDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    24 => InternedGpuCounterDescriptorField::GpuId(f.int32()?),
-                    _ => InternedGpuCounterDescriptorField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InternedGpuCounterDescriptorField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            18 => {
+                Self::CounterDescriptor(
+                    crate::GpuCounterDescriptorReader::new(f.bytes()?),
+                )
+            }
+            24 => Self::GpuId(f.int32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InternedGpuCounterDescriptorReader<'a> {
-    type Item = Result<InternedGpuCounterDescriptorField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InternedGpuCounterDescriptor {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InternedGpuCounterDescriptor",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional(
-                    "counter_descriptor",
-                    2,
-                    d::Kind::Message(|| crate::GpuCounterDescriptor::DESCRIPTOR),
-                ),
-                d::optional("gpu_id", 3, d::Kind::Int32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InternedGpuCounterDescriptor",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("counter_descriptor", 2, d::of!(crate ::GpuCounterDescriptor)),
+            d::optional("gpu_id", 3, d::Kind::Int32),
+        ],
+    );
 }

@@ -2,28 +2,22 @@
 
 //! `perfetto/trace/gpu/gpu_render_stage_event.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.InternedGraphicsContext.Api`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InternedGraphicsContextApi(pub i32);
 impl InternedGraphicsContextApi {
-    /// Value 0.
     pub const UNDEFINED: Self = Self(0);
-    /// Value 1.
     pub const OPEN_GL: Self = Self(1);
-    /// Value 2.
     pub const VULKAN: Self = Self(2);
-    /// Value 3.
     pub const OPEN_CL: Self = Self(3);
-    /// Value 4.
     pub const CUDA: Self = Self(4);
-    /// Value 5.
     pub const HIP: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for InternedGraphicsContextApi {
     const NAME: &'static str = "perfetto.protos.InternedGraphicsContext.Api";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -34,39 +28,29 @@ impl protozero::Enumeration for InternedGraphicsContextApi {
         ("CUDA", 4),
         ("HIP", 5),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for InternedGraphicsContextApi {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for InternedGraphicsContextApi {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.InternedGpuRenderStageSpecification.RenderStageCategory`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InternedGpuRenderStageSpecificationRenderStageCategory(pub i32);
 impl InternedGpuRenderStageSpecificationRenderStageCategory {
-    /// Value 0.
     pub const OTHER: Self = Self(0);
-    /// Value 1.
     pub const GRAPHICS: Self = Self(1);
-    /// Value 2.
     pub const COMPUTE: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for InternedGpuRenderStageSpecificationRenderStageCategory {
     const NAME: &'static str = "perfetto.protos.InternedGpuRenderStageSpecification.RenderStageCategory";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -74,198 +58,109 @@ impl protozero::Enumeration for InternedGpuRenderStageSpecificationRenderStageCa
         ("GRAPHICS", 1),
         ("COMPUTE", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for InternedGpuRenderStageSpecificationRenderStageCategory {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for InternedGpuRenderStageSpecificationRenderStageCategory {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.InternedGraphicsContext`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InternedGraphicsContext {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub pid: Option<i32>,
-    /// Field 3, enumeration.
-    #[pb(enumeration, 3)]
-    pub api: Option<InternedGraphicsContextApi>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(int32, 2)] pub pid: Option<i32>,
+    #[pb(enumeration, 3)] pub api: Option<InternedGraphicsContextApi>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InternedGraphicsContext`], field by field; dropping it closes the message.
-pub struct InternedGraphicsContextWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InternedGraphicsContext`]; dropping it closes the message.
+pub struct InternedGraphicsContextWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InternedGraphicsContextWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InternedGraphicsContext";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InternedGraphicsContextWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int32.
-    #[inline]
-    pub fn pid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, enumeration.
-    #[inline]
-    pub fn api(&mut self, value: InternedGraphicsContextApi) -> &mut Self {
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    #[inline] pub fn api(&mut self, value: InternedGraphicsContextApi) -> &mut Self {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InternedGraphicsContext` where it lies, field by field.
+pub type InternedGraphicsContextReader<'a> = rt::TypedReader<
+    'a,
+    InternedGraphicsContextField<'a>,
+>;
 /// A field of a `perfetto.protos.InternedGraphicsContext`.
 #[derive(Clone, Copy, Debug)]
 pub enum InternedGraphicsContextField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, int32.
     Pid(i32),
-    /// Field 3, enumeration.
     Api(InternedGraphicsContextApi),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InternedGraphicsContext` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InternedGraphicsContextReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InternedGraphicsContextReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<InternedGraphicsContextField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => InternedGraphicsContextField::Iid(f.uint64()?),
-                    16 => InternedGraphicsContextField::Pid(f.int32()?),
-                    24 => {
-                        InternedGraphicsContextField::Api(
-                            InternedGraphicsContextApi(f.enumeration()?),
-                        )
-                    }
-                    _ => InternedGraphicsContextField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InternedGraphicsContextField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            16 => Self::Pid(f.int32()?),
+            24 => Self::Api(InternedGraphicsContextApi(f.enumeration()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InternedGraphicsContextReader<'a> {
-    type Item = Result<InternedGraphicsContextField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InternedGraphicsContext {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InternedGraphicsContext",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("pid", 2, d::Kind::Int32),
-                d::optional("api", 3, d::enum_kind::<InternedGraphicsContextApi>()),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InternedGraphicsContext",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("pid", 2, d::Kind::Int32),
+            d::optional("api", 3, d::enum_kind::<InternedGraphicsContextApi>()),
+        ],
+    );
 }
+
 /// `perfetto.protos.InternedGpuRenderStageSpecification`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InternedGpuRenderStageSpecification {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub name: Option<String>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub description: Option<String>,
-    /// Field 4, enumeration.
-    #[pb(enumeration, 4)]
-    pub category: Option<InternedGpuRenderStageSpecificationRenderStageCategory>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(string, 2)] pub name: Option<String>,
+    #[pb(string, 3)] pub description: Option<String>,
+    #[pb(enumeration, 4)] pub category: Option<InternedGpuRenderStageSpecificationRenderStageCategory>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InternedGpuRenderStageSpecification`], field by field; dropping it closes the message.
-pub struct InternedGpuRenderStageSpecificationWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InternedGpuRenderStageSpecification`]; dropping it closes the message.
+pub struct InternedGpuRenderStageSpecificationWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InternedGpuRenderStageSpecificationWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InternedGpuRenderStageSpecification";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InternedGpuRenderStageSpecificationWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn description(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, enumeration.
-    #[inline]
-    pub fn category(
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn category(
         &mut self,
         value: InternedGpuRenderStageSpecificationRenderStageCategory,
     ) -> &mut Self {
@@ -273,99 +168,58 @@ impl InternedGpuRenderStageSpecificationWriter<'_> {
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InternedGpuRenderStageSpecification` where it lies, field by field.
+pub type InternedGpuRenderStageSpecificationReader<'a> = rt::TypedReader<
+    'a,
+    InternedGpuRenderStageSpecificationField<'a>,
+>;
 /// A field of a `perfetto.protos.InternedGpuRenderStageSpecification`.
 #[derive(Clone, Copy, Debug)]
 pub enum InternedGpuRenderStageSpecificationField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, string.
     Name(&'a str),
-    /// Field 3, string.
     Description(&'a str),
-    /// Field 4, enumeration.
     Category(InternedGpuRenderStageSpecificationRenderStageCategory),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InternedGpuRenderStageSpecification` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InternedGpuRenderStageSpecificationReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InternedGpuRenderStageSpecificationReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<InternedGpuRenderStageSpecificationField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => InternedGpuRenderStageSpecificationField::Iid(f.uint64()?),
-                    18 => InternedGpuRenderStageSpecificationField::Name(f.string()?),
-                    26 => {
-                        InternedGpuRenderStageSpecificationField::Description(
-                            f.string()?,
-                        )
-                    }
-                    32 => {
-                        InternedGpuRenderStageSpecificationField::Category(
-                            InternedGpuRenderStageSpecificationRenderStageCategory(
-                                f.enumeration()?,
-                            ),
-                        )
-                    }
-                    _ => {
-                        InternedGpuRenderStageSpecificationField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InternedGpuRenderStageSpecificationField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            18 => Self::Name(f.string()?),
+            26 => Self::Description(f.string()?),
+            32 => {
+                Self::Category(
+                    InternedGpuRenderStageSpecificationRenderStageCategory(
+                        f.enumeration()?,
+                    ),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InternedGpuRenderStageSpecificationReader<'a> {
-    type Item = Result<InternedGpuRenderStageSpecificationField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InternedGpuRenderStageSpecification {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InternedGpuRenderStageSpecification",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("name", 2, d::Kind::String),
-                d::optional("description", 3, d::Kind::String),
-                d::optional(
-                    "category",
-                    4,
-                    d::enum_kind::<
-                        InternedGpuRenderStageSpecificationRenderStageCategory,
-                    >(),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InternedGpuRenderStageSpecification",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("name", 2, d::Kind::String),
+            d::optional("description", 3, d::Kind::String),
+            d::optional(
+                "category",
+                4,
+                d::enum_kind::<InternedGpuRenderStageSpecificationRenderStageCategory>(),
+            ),
+        ],
+    );
 }

@@ -2,404 +2,219 @@
 
 //! `perfetto/trace/interned_data/interned_data.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.InternedData`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InternedData {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub event_categories: Vec<crate::EventCategory>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub event_names: Vec<crate::EventName>,
-    /// Field 3, repeated message.
-    #[pb(message, 3, repeated)]
-    pub debug_annotation_names: Vec<crate::DebugAnnotationName>,
-    /// Field 4, repeated message.
-    #[pb(message, 4, repeated)]
-    pub source_locations: Vec<crate::SourceLocation>,
-    /// Field 5, repeated message.
-    #[pb(message, 5, repeated)]
-    pub function_names: Vec<crate::InternedString>,
-    /// Field 6, repeated message.
-    #[pb(message, 6, repeated)]
-    pub frames: Vec<crate::Frame>,
-    /// Field 7, repeated message.
-    #[pb(message, 7, repeated)]
-    pub callstacks: Vec<crate::Callstack>,
-    /// Field 16, repeated message.
-    #[pb(message, 16, repeated)]
-    pub build_ids: Vec<crate::InternedString>,
-    /// Field 17, repeated message.
-    #[pb(message, 17, repeated)]
-    pub mapping_paths: Vec<crate::InternedString>,
-    /// Field 18, repeated message.
-    #[pb(message, 18, repeated)]
-    pub source_paths: Vec<crate::InternedString>,
-    /// Field 19, repeated message.
-    #[pb(message, 19, repeated)]
-    pub mappings: Vec<crate::Mapping>,
-    /// Field 20, repeated message.
-    #[pb(message, 20, repeated)]
-    pub log_message_body: Vec<crate::LogMessageBody>,
-    /// Field 22, repeated message.
-    #[pb(message, 22, repeated)]
-    pub vulkan_memory_keys: Vec<crate::InternedString>,
-    /// Field 23, repeated message.
-    #[pb(message, 23, repeated)]
-    pub graphics_contexts: Vec<crate::InternedGraphicsContext>,
-    /// Field 24, repeated message.
-    #[pb(message, 24, repeated)]
-    pub gpu_specifications: Vec<crate::InternedGpuRenderStageSpecification>,
-    /// Field 25, repeated message.
-    #[pb(message, 25, repeated)]
-    pub histogram_names: Vec<crate::HistogramName>,
-    /// Field 26, repeated message.
-    #[pb(message, 26, repeated)]
-    pub kernel_symbols: Vec<crate::InternedString>,
-    /// Field 27, repeated message.
-    #[pb(message, 27, repeated)]
-    pub debug_annotation_value_type_names: Vec<crate::DebugAnnotationValueTypeName>,
-    /// Field 28, repeated message.
-    #[pb(message, 28, repeated)]
-    pub unsymbolized_source_locations: Vec<crate::UnsymbolizedSourceLocation>,
-    /// Field 29, repeated message.
-    #[pb(message, 29, repeated)]
-    pub debug_annotation_string_values: Vec<crate::InternedString>,
-    /// Field 43, repeated message.
-    #[pb(message, 43, repeated)]
-    pub correlation_id_str: Vec<crate::InternedString>,
-    /// Field 47, repeated message.
-    #[pb(message, 47, repeated)]
-    pub gpu_counter_descriptors: Vec<crate::InternedGpuCounterDescriptor>,
-    /// Field 48, repeated message.
-    #[pb(message, 48, repeated)]
-    pub stack_sample_task_contexts: Vec<crate::StackSampleTaskContext>,
-    /// Field 49, repeated message.
-    #[pb(message, 49, repeated)]
-    pub stack_sample_execution_contexts: Vec<crate::StackSampleExecutionContext>,
-    /// Field 50, repeated message.
-    #[pb(message, 50, repeated)]
-    pub stack_sample_counter_descriptors: Vec<crate::StackSampleCounterDescriptor>,
-    /// Field 51, repeated message.
-    #[pb(message, 51, repeated)]
-    pub stack_sample_async_context_descriptors: Vec<
+    #[pb(message, 1, repeated)] pub event_categories: Vec<crate::EventCategory>,
+    #[pb(message, 2, repeated)] pub event_names: Vec<crate::EventName>,
+    #[pb(message, 3, repeated)] pub debug_annotation_names: Vec<crate::DebugAnnotationName>,
+    #[pb(message, 4, repeated)] pub source_locations: Vec<crate::SourceLocation>,
+    #[pb(message, 5, repeated)] pub function_names: Vec<crate::InternedString>,
+    #[pb(message, 6, repeated)] pub frames: Vec<crate::Frame>,
+    #[pb(message, 7, repeated)] pub callstacks: Vec<crate::Callstack>,
+    #[pb(message, 16, repeated)] pub build_ids: Vec<crate::InternedString>,
+    #[pb(message, 17, repeated)] pub mapping_paths: Vec<crate::InternedString>,
+    #[pb(message, 18, repeated)] pub source_paths: Vec<crate::InternedString>,
+    #[pb(message, 19, repeated)] pub mappings: Vec<crate::Mapping>,
+    #[pb(message, 20, repeated)] pub log_message_body: Vec<crate::LogMessageBody>,
+    #[pb(message, 22, repeated)] pub vulkan_memory_keys: Vec<crate::InternedString>,
+    #[pb(message, 23, repeated)] pub graphics_contexts: Vec<crate::InternedGraphicsContext>,
+    #[pb(message, 24, repeated)] pub gpu_specifications: Vec<crate::InternedGpuRenderStageSpecification>,
+    #[pb(message, 25, repeated)] pub histogram_names: Vec<crate::HistogramName>,
+    #[pb(message, 26, repeated)] pub kernel_symbols: Vec<crate::InternedString>,
+    #[pb(message, 27, repeated)] pub debug_annotation_value_type_names: Vec<crate::DebugAnnotationValueTypeName>,
+    #[pb(message, 28, repeated)] pub unsymbolized_source_locations: Vec<crate::UnsymbolizedSourceLocation>,
+    #[pb(message, 29, repeated)] pub debug_annotation_string_values: Vec<crate::InternedString>,
+    #[pb(message, 43, repeated)] pub correlation_id_str: Vec<crate::InternedString>,
+    #[pb(message, 47, repeated)] pub gpu_counter_descriptors: Vec<crate::InternedGpuCounterDescriptor>,
+    #[pb(message, 48, repeated)] pub stack_sample_task_contexts: Vec<crate::StackSampleTaskContext>,
+    #[pb(message, 49, repeated)] pub stack_sample_execution_contexts: Vec<crate::StackSampleExecutionContext>,
+    #[pb(message, 50, repeated)] pub stack_sample_counter_descriptors: Vec<crate::StackSampleCounterDescriptor>,
+    #[pb(message, 51, repeated)] pub stack_sample_async_context_descriptors: Vec<
         crate::StackSampleAsyncContextDescriptor,
     >,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InternedData`], field by field; dropping it closes the message.
-pub struct InternedDataWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InternedData`]; dropping it closes the message.
+pub struct InternedDataWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InternedDataWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InternedData";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InternedDataWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn event_categories(&mut self) -> crate::EventCategoryWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `event_categories`, its body already encoded.
-    #[inline]
-    pub fn event_categories_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn event_categories(&mut self) -> crate::EventCategoryWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn event_categories_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn event_names(&mut self) -> crate::EventNameWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `event_names`, its body already encoded.
-    #[inline]
-    pub fn event_names_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn event_names(&mut self) -> crate::EventNameWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn event_names_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Field 3, repeated message.
-    #[inline]
-    pub fn debug_annotation_names(&mut self) -> crate::DebugAnnotationNameWriter<'_> {
+    #[inline] pub fn debug_annotation_names(&mut self) -> crate::DebugAnnotationNameWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
-    /// `debug_annotation_names`, its body already encoded.
-    #[inline]
-    pub fn debug_annotation_names_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn debug_annotation_names_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Field 4, repeated message.
-    #[inline]
-    pub fn source_locations(&mut self) -> crate::SourceLocationWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    /// `source_locations`, its body already encoded.
-    #[inline]
-    pub fn source_locations_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn source_locations(&mut self) -> crate::SourceLocationWriter<'_> { rt::message::<4, _>(&mut self.s) }
+    #[inline] pub fn source_locations_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<4>(&mut self.s, body);
         self
     }
-    /// Field 5, repeated message.
-    #[inline]
-    pub fn function_names(&mut self) -> crate::InternedStringWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    /// `function_names`, its body already encoded.
-    #[inline]
-    pub fn function_names_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn function_names(&mut self) -> crate::InternedStringWriter<'_> { rt::message::<5, _>(&mut self.s) }
+    #[inline] pub fn function_names_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<5>(&mut self.s, body);
         self
     }
-    /// Field 6, repeated message.
-    #[inline]
-    pub fn frames(&mut self) -> crate::FrameWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    /// `frames`, its body already encoded.
-    #[inline]
-    pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
-    /// Field 7, repeated message.
-    #[inline]
-    pub fn callstacks(&mut self) -> crate::CallstackWriter<'_> {
-        rt::message::<7, _>(&mut self.s)
-    }
-    /// `callstacks`, its body already encoded.
-    #[inline]
-    pub fn callstacks_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn frames(&mut self) -> crate::FrameWriter<'_> { rt::message::<6, _>(&mut self.s) }
+    #[inline] pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<6>(&mut self.s, body); self }
+    #[inline] pub fn callstacks(&mut self) -> crate::CallstackWriter<'_> { rt::message::<7, _>(&mut self.s) }
+    #[inline] pub fn callstacks_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
-    /// Field 16, repeated message.
-    #[inline]
-    pub fn build_ids(&mut self) -> crate::InternedStringWriter<'_> {
-        rt::message::<16, _>(&mut self.s)
-    }
-    /// `build_ids`, its body already encoded.
-    #[inline]
-    pub fn build_ids_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn build_ids(&mut self) -> crate::InternedStringWriter<'_> { rt::message::<16, _>(&mut self.s) }
+    #[inline] pub fn build_ids_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<16>(&mut self.s, body);
         self
     }
-    /// Field 17, repeated message.
-    #[inline]
-    pub fn mapping_paths(&mut self) -> crate::InternedStringWriter<'_> {
-        rt::message::<17, _>(&mut self.s)
-    }
-    /// `mapping_paths`, its body already encoded.
-    #[inline]
-    pub fn mapping_paths_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn mapping_paths(&mut self) -> crate::InternedStringWriter<'_> { rt::message::<17, _>(&mut self.s) }
+    #[inline] pub fn mapping_paths_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<17>(&mut self.s, body);
         self
     }
-    /// Field 18, repeated message.
-    #[inline]
-    pub fn source_paths(&mut self) -> crate::InternedStringWriter<'_> {
-        rt::message::<18, _>(&mut self.s)
-    }
-    /// `source_paths`, its body already encoded.
-    #[inline]
-    pub fn source_paths_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn source_paths(&mut self) -> crate::InternedStringWriter<'_> { rt::message::<18, _>(&mut self.s) }
+    #[inline] pub fn source_paths_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<18>(&mut self.s, body);
         self
     }
-    /// Field 19, repeated message.
-    #[inline]
-    pub fn mappings(&mut self) -> crate::MappingWriter<'_> {
-        rt::message::<19, _>(&mut self.s)
-    }
-    /// `mappings`, its body already encoded.
-    #[inline]
-    pub fn mappings_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn mappings(&mut self) -> crate::MappingWriter<'_> { rt::message::<19, _>(&mut self.s) }
+    #[inline] pub fn mappings_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<19>(&mut self.s, body);
         self
     }
-    /// Field 20, repeated message.
-    #[inline]
-    pub fn log_message_body(&mut self) -> crate::LogMessageBodyWriter<'_> {
+    #[inline] pub fn log_message_body(&mut self) -> crate::LogMessageBodyWriter<'_> {
         rt::message::<20, _>(&mut self.s)
     }
-    /// `log_message_body`, its body already encoded.
-    #[inline]
-    pub fn log_message_body_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn log_message_body_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<20>(&mut self.s, body);
         self
     }
-    /// Field 22, repeated message.
-    #[inline]
-    pub fn vulkan_memory_keys(&mut self) -> crate::InternedStringWriter<'_> {
+    #[inline] pub fn vulkan_memory_keys(&mut self) -> crate::InternedStringWriter<'_> {
         rt::message::<22, _>(&mut self.s)
     }
-    /// `vulkan_memory_keys`, its body already encoded.
-    #[inline]
-    pub fn vulkan_memory_keys_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn vulkan_memory_keys_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<22>(&mut self.s, body);
         self
     }
-    /// Field 23, repeated message.
-    #[inline]
-    pub fn graphics_contexts(&mut self) -> crate::InternedGraphicsContextWriter<'_> {
+    #[inline] pub fn graphics_contexts(&mut self) -> crate::InternedGraphicsContextWriter<'_> {
         rt::message::<23, _>(&mut self.s)
     }
-    /// `graphics_contexts`, its body already encoded.
-    #[inline]
-    pub fn graphics_contexts_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn graphics_contexts_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<23>(&mut self.s, body);
         self
     }
-    /// Field 24, repeated message.
-    #[inline]
-    pub fn gpu_specifications(
+    #[inline] pub fn gpu_specifications(
         &mut self,
     ) -> crate::InternedGpuRenderStageSpecificationWriter<'_> {
         rt::message::<24, _>(&mut self.s)
     }
-    /// `gpu_specifications`, its body already encoded.
-    #[inline]
-    pub fn gpu_specifications_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn gpu_specifications_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<24>(&mut self.s, body);
         self
     }
-    /// Field 25, repeated message.
-    #[inline]
-    pub fn histogram_names(&mut self) -> crate::HistogramNameWriter<'_> {
-        rt::message::<25, _>(&mut self.s)
-    }
-    /// `histogram_names`, its body already encoded.
-    #[inline]
-    pub fn histogram_names_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn histogram_names(&mut self) -> crate::HistogramNameWriter<'_> { rt::message::<25, _>(&mut self.s) }
+    #[inline] pub fn histogram_names_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<25>(&mut self.s, body);
         self
     }
-    /// Field 26, repeated message.
-    #[inline]
-    pub fn kernel_symbols(&mut self) -> crate::InternedStringWriter<'_> {
-        rt::message::<26, _>(&mut self.s)
-    }
-    /// `kernel_symbols`, its body already encoded.
-    #[inline]
-    pub fn kernel_symbols_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn kernel_symbols(&mut self) -> crate::InternedStringWriter<'_> { rt::message::<26, _>(&mut self.s) }
+    #[inline] pub fn kernel_symbols_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<26>(&mut self.s, body);
         self
     }
-    /// Field 27, repeated message.
-    #[inline]
-    pub fn debug_annotation_value_type_names(
+    #[inline] pub fn debug_annotation_value_type_names(
         &mut self,
     ) -> crate::DebugAnnotationValueTypeNameWriter<'_> {
         rt::message::<27, _>(&mut self.s)
     }
-    /// `debug_annotation_value_type_names`, its body already encoded.
-    #[inline]
-    pub fn debug_annotation_value_type_names_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn debug_annotation_value_type_names_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<27>(&mut self.s, body);
         self
     }
-    /// Field 28, repeated message.
-    #[inline]
-    pub fn unsymbolized_source_locations(
+    #[inline] pub fn unsymbolized_source_locations(
         &mut self,
     ) -> crate::UnsymbolizedSourceLocationWriter<'_> {
         rt::message::<28, _>(&mut self.s)
     }
-    /// `unsymbolized_source_locations`, its body already encoded.
-    #[inline]
-    pub fn unsymbolized_source_locations_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn unsymbolized_source_locations_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<28>(&mut self.s, body);
         self
     }
-    /// Field 29, repeated message.
-    #[inline]
-    pub fn debug_annotation_string_values(&mut self) -> crate::InternedStringWriter<'_> {
+    #[inline] pub fn debug_annotation_string_values(&mut self) -> crate::InternedStringWriter<'_> {
         rt::message::<29, _>(&mut self.s)
     }
-    /// `debug_annotation_string_values`, its body already encoded.
-    #[inline]
-    pub fn debug_annotation_string_values_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn debug_annotation_string_values_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<29>(&mut self.s, body);
         self
     }
-    /// Field 43, repeated message.
-    #[inline]
-    pub fn correlation_id_str(&mut self) -> crate::InternedStringWriter<'_> {
+    #[inline] pub fn correlation_id_str(&mut self) -> crate::InternedStringWriter<'_> {
         rt::message::<43, _>(&mut self.s)
     }
-    /// `correlation_id_str`, its body already encoded.
-    #[inline]
-    pub fn correlation_id_str_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn correlation_id_str_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<43>(&mut self.s, body);
         self
     }
-    /// Field 47, repeated message.
-    #[inline]
-    pub fn gpu_counter_descriptors(
+    #[inline] pub fn gpu_counter_descriptors(
         &mut self,
     ) -> crate::InternedGpuCounterDescriptorWriter<'_> {
         rt::message::<47, _>(&mut self.s)
     }
-    /// `gpu_counter_descriptors`, its body already encoded.
-    #[inline]
-    pub fn gpu_counter_descriptors_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn gpu_counter_descriptors_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<47>(&mut self.s, body);
         self
     }
-    /// Field 48, repeated message.
-    #[inline]
-    pub fn stack_sample_task_contexts(
+    #[inline] pub fn stack_sample_task_contexts(
         &mut self,
     ) -> crate::StackSampleTaskContextWriter<'_> {
         rt::message::<48, _>(&mut self.s)
     }
-    /// `stack_sample_task_contexts`, its body already encoded.
-    #[inline]
-    pub fn stack_sample_task_contexts_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn stack_sample_task_contexts_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<48>(&mut self.s, body);
         self
     }
-    /// Field 49, repeated message.
-    #[inline]
-    pub fn stack_sample_execution_contexts(
+    #[inline] pub fn stack_sample_execution_contexts(
         &mut self,
     ) -> crate::StackSampleExecutionContextWriter<'_> {
         rt::message::<49, _>(&mut self.s)
     }
-    /// `stack_sample_execution_contexts`, its body already encoded.
-    #[inline]
-    pub fn stack_sample_execution_contexts_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn stack_sample_execution_contexts_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<49>(&mut self.s, body);
         self
     }
-    /// Field 50, repeated message.
-    #[inline]
-    pub fn stack_sample_counter_descriptors(
+    #[inline] pub fn stack_sample_counter_descriptors(
         &mut self,
     ) -> crate::StackSampleCounterDescriptorWriter<'_> {
         rt::message::<50, _>(&mut self.s)
     }
-    /// `stack_sample_counter_descriptors`, its body already encoded.
-    #[inline]
-    pub fn stack_sample_counter_descriptors_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn stack_sample_counter_descriptors_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<50>(&mut self.s, body);
         self
     }
-    /// Field 51, repeated message.
-    #[inline]
-    pub fn stack_sample_async_context_descriptors(
+    #[inline] pub fn stack_sample_async_context_descriptors(
         &mut self,
     ) -> crate::StackSampleAsyncContextDescriptorWriter<'_> {
         rt::message::<51, _>(&mut self.s)
     }
-    /// `stack_sample_async_context_descriptors`, its body already encoded.
-    #[inline]
-    pub fn stack_sample_async_context_descriptors_raw(
+    #[inline] pub fn stack_sample_async_context_descriptors_raw(
         &mut self,
         body: &[u8],
     ) -> &mut Self {
@@ -407,375 +222,201 @@ impl InternedDataWriter<'_> {
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InternedData` where it lies, field by field.
+pub type InternedDataReader<'a> = rt::TypedReader<'a, InternedDataField<'a>>;
 /// A field of a `perfetto.protos.InternedData`.
 #[derive(Clone, Copy, Debug)]
 pub enum InternedDataField<'a> {
-    /// Field 1, repeated message.
     EventCategories(crate::EventCategoryReader<'a>),
-    /// Field 2, repeated message.
     EventNames(crate::EventNameReader<'a>),
-    /// Field 3, repeated message.
     DebugAnnotationNames(crate::DebugAnnotationNameReader<'a>),
-    /// Field 4, repeated message.
     SourceLocations(crate::SourceLocationReader<'a>),
-    /// Field 5, repeated message.
     FunctionNames(crate::InternedStringReader<'a>),
-    /// Field 6, repeated message.
     Frames(crate::FrameReader<'a>),
-    /// Field 7, repeated message.
     Callstacks(crate::CallstackReader<'a>),
-    /// Field 16, repeated message.
     BuildIds(crate::InternedStringReader<'a>),
-    /// Field 17, repeated message.
     MappingPaths(crate::InternedStringReader<'a>),
-    /// Field 18, repeated message.
     SourcePaths(crate::InternedStringReader<'a>),
-    /// Field 19, repeated message.
     Mappings(crate::MappingReader<'a>),
-    /// Field 20, repeated message.
     LogMessageBody(crate::LogMessageBodyReader<'a>),
-    /// Field 22, repeated message.
     VulkanMemoryKeys(crate::InternedStringReader<'a>),
-    /// Field 23, repeated message.
     GraphicsContexts(crate::InternedGraphicsContextReader<'a>),
-    /// Field 24, repeated message.
     GpuSpecifications(crate::InternedGpuRenderStageSpecificationReader<'a>),
-    /// Field 25, repeated message.
     HistogramNames(crate::HistogramNameReader<'a>),
-    /// Field 26, repeated message.
     KernelSymbols(crate::InternedStringReader<'a>),
-    /// Field 27, repeated message.
     DebugAnnotationValueTypeNames(crate::DebugAnnotationValueTypeNameReader<'a>),
-    /// Field 28, repeated message.
     UnsymbolizedSourceLocations(crate::UnsymbolizedSourceLocationReader<'a>),
-    /// Field 29, repeated message.
     DebugAnnotationStringValues(crate::InternedStringReader<'a>),
-    /// Field 43, repeated message.
     CorrelationIdStr(crate::InternedStringReader<'a>),
-    /// Field 47, repeated message.
     GpuCounterDescriptors(crate::InternedGpuCounterDescriptorReader<'a>),
-    /// Field 48, repeated message.
     StackSampleTaskContexts(crate::StackSampleTaskContextReader<'a>),
-    /// Field 49, repeated message.
     StackSampleExecutionContexts(crate::StackSampleExecutionContextReader<'a>),
-    /// Field 50, repeated message.
     StackSampleCounterDescriptors(crate::StackSampleCounterDescriptorReader<'a>),
-    /// Field 51, repeated message.
     StackSampleAsyncContextDescriptors(
         crate::StackSampleAsyncContextDescriptorReader<'a>,
     ),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InternedData` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InternedDataReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InternedDataReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<InternedDataField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        InternedDataField::EventCategories(
-                            crate::EventCategoryReader::new(f.bytes()?),
-                        )
-                    }
-                    18 => {
-                        InternedDataField::EventNames(
-                            crate::EventNameReader::new(f.bytes()?),
-                        )
-                    }
-                    26 => {
-                        InternedDataField::DebugAnnotationNames(
-                            crate::DebugAnnotationNameReader::new(f.bytes()?),
-                        )
-                    }
-                    34 => {
-                        InternedDataField::SourceLocations(
-                            crate::SourceLocationReader::new(f.bytes()?),
-                        )
-                    }
-                    42 => {
-                        InternedDataField::FunctionNames(
-                            crate::InternedStringReader::new(f.bytes()?),
-                        )
-                    }
-                    50 => InternedDataField::Frames(crate::FrameReader::new(f.bytes()?)),
-                    58 => {
-                        InternedDataField::Callstacks(
-                            crate::CallstackReader::new(f.bytes()?),
-                        )
-                    }
-                    130 => {
-                        InternedDataField::BuildIds(
-                            crate::InternedStringReader::new(f.bytes()?),
-                        )
-                    }
-                    138 => {
-                        InternedDataField::MappingPaths(
-                            crate::InternedStringReader::new(f.bytes()?),
-                        )
-                    }
-                    146 => {
-                        InternedDataField::SourcePaths(
-                            crate::InternedStringReader::new(f.bytes()?),
-                        )
-                    }
-                    154 => {
-                        InternedDataField::Mappings(
-                            crate::MappingReader::new(f.bytes()?),
-                        )
-                    }
-                    162 => {
-                        InternedDataField::LogMessageBody(
-                            crate::LogMessageBodyReader::new(f.bytes()?),
-                        )
-                    }
-                    178 => {
-                        InternedDataField::VulkanMemoryKeys(
-                            crate::InternedStringReader::new(f.bytes()?),
-                        )
-                    }
-                    186 => {
-                        InternedDataField::GraphicsContexts(
-                            crate::InternedGraphicsContextReader::new(f.bytes()?),
-                        )
-                    }
-                    194 => {
-                        InternedDataField::GpuSpecifications(
-                            crate::InternedGpuRenderStageSpecificationReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    202 => {
-                        InternedDataField::HistogramNames(
-                            crate::HistogramNameReader::new(f.bytes()?),
-                        )
-                    }
-                    210 => {
-                        InternedDataField::KernelSymbols(
-                            crate::InternedStringReader::new(f.bytes()?),
-                        )
-                    }
-                    218 => {
-                        InternedDataField::DebugAnnotationValueTypeNames(
-                            crate::DebugAnnotationValueTypeNameReader::new(f.bytes()?),
-                        )
-                    }
-                    226 => {
-                        InternedDataField::UnsymbolizedSourceLocations(
-                            crate::UnsymbolizedSourceLocationReader::new(f.bytes()?),
-                        )
-                    }
-                    234 => {
-                        InternedDataField::DebugAnnotationStringValues(
-                            crate::InternedStringReader::new(f.bytes()?),
-                        )
-                    }
-                    346 => {
-                        InternedDataField::CorrelationIdStr(
-                            crate::InternedStringReader::new(f.bytes()?),
-                        )
-                    }
-                    378 => {
-                        InternedDataField::GpuCounterDescriptors(
-                            crate::InternedGpuCounterDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    386 => {
-                        InternedDataField::StackSampleTaskContexts(
-                            crate::StackSampleTaskContextReader::new(f.bytes()?),
-                        )
-                    }
-                    394 => {
-                        InternedDataField::StackSampleExecutionContexts(
-                            crate::StackSampleExecutionContextReader::new(f.bytes()?),
-                        )
-                    }
-                    402 => {
-                        InternedDataField::StackSampleCounterDescriptors(
-                            crate::StackSampleCounterDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    410 => {
-                        InternedDataField::StackSampleAsyncContextDescriptors(
-                            crate::StackSampleAsyncContextDescriptorReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    _ => InternedDataField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InternedDataField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::EventCategories(crate::EventCategoryReader::new(f.bytes()?)),
+            18 => Self::EventNames(crate::EventNameReader::new(f.bytes()?)),
+            26 => {
+                Self::DebugAnnotationNames(
+                    crate::DebugAnnotationNameReader::new(f.bytes()?),
+                )
+            }
+            34 => Self::SourceLocations(crate::SourceLocationReader::new(f.bytes()?)),
+            42 => Self::FunctionNames(crate::InternedStringReader::new(f.bytes()?)),
+            50 => Self::Frames(crate::FrameReader::new(f.bytes()?)),
+            58 => Self::Callstacks(crate::CallstackReader::new(f.bytes()?)),
+            130 => Self::BuildIds(crate::InternedStringReader::new(f.bytes()?)),
+            138 => Self::MappingPaths(crate::InternedStringReader::new(f.bytes()?)),
+            146 => Self::SourcePaths(crate::InternedStringReader::new(f.bytes()?)),
+            154 => Self::Mappings(crate::MappingReader::new(f.bytes()?)),
+            162 => Self::LogMessageBody(crate::LogMessageBodyReader::new(f.bytes()?)),
+            178 => Self::VulkanMemoryKeys(crate::InternedStringReader::new(f.bytes()?)),
+            186 => {
+                Self::GraphicsContexts(
+                    crate::InternedGraphicsContextReader::new(f.bytes()?),
+                )
+            }
+            194 => {
+                Self::GpuSpecifications(
+                    crate::InternedGpuRenderStageSpecificationReader::new(f.bytes()?),
+                )
+            }
+            202 => Self::HistogramNames(crate::HistogramNameReader::new(f.bytes()?)),
+            210 => Self::KernelSymbols(crate::InternedStringReader::new(f.bytes()?)),
+            218 => {
+                Self::DebugAnnotationValueTypeNames(
+                    crate::DebugAnnotationValueTypeNameReader::new(f.bytes()?),
+                )
+            }
+            226 => {
+                Self::UnsymbolizedSourceLocations(
+                    crate::UnsymbolizedSourceLocationReader::new(f.bytes()?),
+                )
+            }
+            234 => {
+                Self::DebugAnnotationStringValues(
+                    crate::InternedStringReader::new(f.bytes()?),
+                )
+            }
+            346 => Self::CorrelationIdStr(crate::InternedStringReader::new(f.bytes()?)),
+            378 => {
+                Self::GpuCounterDescriptors(
+                    crate::InternedGpuCounterDescriptorReader::new(f.bytes()?),
+                )
+            }
+            386 => {
+                Self::StackSampleTaskContexts(
+                    crate::StackSampleTaskContextReader::new(f.bytes()?),
+                )
+            }
+            394 => {
+                Self::StackSampleExecutionContexts(
+                    crate::StackSampleExecutionContextReader::new(f.bytes()?),
+                )
+            }
+            402 => {
+                Self::StackSampleCounterDescriptors(
+                    crate::StackSampleCounterDescriptorReader::new(f.bytes()?),
+                )
+            }
+            410 => {
+                Self::StackSampleAsyncContextDescriptors(
+                    crate::StackSampleAsyncContextDescriptorReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InternedDataReader<'a> {
-    type Item = Result<InternedDataField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InternedData {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InternedData",
-            fields: &[
-                d::repeated(
-                    "event_categories",
-                    1,
-                    d::Kind::Message(|| crate::EventCategory::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "event_names",
-                    2,
-                    d::Kind::Message(|| crate::EventName::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "debug_annotation_names",
-                    3,
-                    d::Kind::Message(|| crate::DebugAnnotationName::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "source_locations",
-                    4,
-                    d::Kind::Message(|| crate::SourceLocation::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "function_names",
-                    5,
-                    d::Kind::Message(|| crate::InternedString::DESCRIPTOR),
-                ),
-                d::repeated("frames", 6, d::Kind::Message(|| crate::Frame::DESCRIPTOR)),
-                d::repeated(
-                    "callstacks",
-                    7,
-                    d::Kind::Message(|| crate::Callstack::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "build_ids",
-                    16,
-                    d::Kind::Message(|| crate::InternedString::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "mapping_paths",
-                    17,
-                    d::Kind::Message(|| crate::InternedString::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "source_paths",
-                    18,
-                    d::Kind::Message(|| crate::InternedString::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "mappings",
-                    19,
-                    d::Kind::Message(|| crate::Mapping::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "log_message_body",
-                    20,
-                    d::Kind::Message(|| crate::LogMessageBody::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "vulkan_memory_keys",
-                    22,
-                    d::Kind::Message(|| crate::InternedString::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "graphics_contexts",
-                    23,
-                    d::Kind::Message(|| crate::InternedGraphicsContext::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "gpu_specifications",
-                    24,
-                    d::Kind::Message(|| {
-                        crate::InternedGpuRenderStageSpecification::DESCRIPTOR
-                    }),
-                ),
-                d::repeated(
-                    "histogram_names",
-                    25,
-                    d::Kind::Message(|| crate::HistogramName::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "kernel_symbols",
-                    26,
-                    d::Kind::Message(|| crate::InternedString::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "debug_annotation_value_type_names",
-                    27,
-                    d::Kind::Message(|| crate::DebugAnnotationValueTypeName::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "unsymbolized_source_locations",
-                    28,
-                    d::Kind::Message(|| crate::UnsymbolizedSourceLocation::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "debug_annotation_string_values",
-                    29,
-                    d::Kind::Message(|| crate::InternedString::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "correlation_id_str",
-                    43,
-                    d::Kind::Message(|| crate::InternedString::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "gpu_counter_descriptors",
-                    47,
-                    d::Kind::Message(|| crate::InternedGpuCounterDescriptor::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "stack_sample_task_contexts",
-                    48,
-                    d::Kind::Message(|| crate::StackSampleTaskContext::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "stack_sample_execution_contexts",
-                    49,
-                    d::Kind::Message(|| crate::StackSampleExecutionContext::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "stack_sample_counter_descriptors",
-                    50,
-                    d::Kind::Message(|| crate::StackSampleCounterDescriptor::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "stack_sample_async_context_descriptors",
-                    51,
-                    d::Kind::Message(|| {
-                        crate::StackSampleAsyncContextDescriptor::DESCRIPTOR
-                    }),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InternedData",
+        &[
+            d::repeated("event_categories", 1, d::of!(crate ::EventCategory)),
+            d::repeated("event_names", 2, d::of!(crate ::EventName)),
+            d::repeated(
+                "debug_annotation_names",
+                3,
+                d::of!(crate ::DebugAnnotationName),
+            ),
+            d::repeated("source_locations", 4, d::of!(crate ::SourceLocation)),
+            d::repeated("function_names", 5, d::of!(crate ::InternedString)),
+            d::repeated("frames", 6, d::of!(crate ::Frame)),
+            d::repeated("callstacks", 7, d::of!(crate ::Callstack)),
+            d::repeated("build_ids", 16, d::of!(crate ::InternedString)),
+            d::repeated("mapping_paths", 17, d::of!(crate ::InternedString)),
+            d::repeated("source_paths", 18, d::of!(crate ::InternedString)),
+            d::repeated("mappings", 19, d::of!(crate ::Mapping)),
+            d::repeated("log_message_body", 20, d::of!(crate ::LogMessageBody)),
+            d::repeated("vulkan_memory_keys", 22, d::of!(crate ::InternedString)),
+            d::repeated(
+                "graphics_contexts",
+                23,
+                d::of!(crate ::InternedGraphicsContext),
+            ),
+            d::repeated(
+                "gpu_specifications",
+                24,
+                d::of!(crate ::InternedGpuRenderStageSpecification),
+            ),
+            d::repeated("histogram_names", 25, d::of!(crate ::HistogramName)),
+            d::repeated("kernel_symbols", 26, d::of!(crate ::InternedString)),
+            d::repeated(
+                "debug_annotation_value_type_names",
+                27,
+                d::of!(crate ::DebugAnnotationValueTypeName),
+            ),
+            d::repeated(
+                "unsymbolized_source_locations",
+                28,
+                d::of!(crate ::UnsymbolizedSourceLocation),
+            ),
+            d::repeated(
+                "debug_annotation_string_values",
+                29,
+                d::of!(crate ::InternedString),
+            ),
+            d::repeated("correlation_id_str", 43, d::of!(crate ::InternedString)),
+            d::repeated(
+                "gpu_counter_descriptors",
+                47,
+                d::of!(crate ::InternedGpuCounterDescriptor),
+            ),
+            d::repeated(
+                "stack_sample_task_contexts",
+                48,
+                d::of!(crate ::StackSampleTaskContext),
+            ),
+            d::repeated(
+                "stack_sample_execution_contexts",
+                49,
+                d::of!(crate ::StackSampleExecutionContext),
+            ),
+            d::repeated(
+                "stack_sample_counter_descriptors",
+                50,
+                d::of!(crate ::StackSampleCounterDescriptor),
+            ),
+            d::repeated(
+                "stack_sample_async_context_descriptors",
+                51,
+                d::of!(crate ::StackSampleAsyncContextDescriptor),
+            ),
+        ],
+    );
 }

@@ -2,28 +2,22 @@
 
 //! `perfetto/trace/perfetto/concurrent_session_event.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ConcurrentSessionEvent.State`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConcurrentSessionEventState(pub i32);
 impl ConcurrentSessionEventState {
-    /// Value 0.
     pub const STATE_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const STATE_DISABLED: Self = Self(1);
-    /// Value 2.
     pub const STATE_CONFIGURED: Self = Self(2);
-    /// Value 3.
     pub const STATE_STARTED: Self = Self(3);
-    /// Value 4.
     pub const STATE_DISABLING_WAITING_STOP_ACKS: Self = Self(4);
-    /// Value 5.
     pub const STATE_CLONED_READ_ONLY: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for ConcurrentSessionEventState {
     const NAME: &'static str = "perfetto.protos.ConcurrentSessionEvent.State";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -34,169 +28,92 @@ impl protozero::Enumeration for ConcurrentSessionEventState {
         ("STATE_DISABLING_WAITING_STOP_ACKS", 4),
         ("STATE_CLONED_READ_ONLY", 5),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for ConcurrentSessionEventState {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for ConcurrentSessionEventState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.ConcurrentSessionEvent`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ConcurrentSessionEvent {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub state: Option<ConcurrentSessionEventState>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub session_name: Option<String>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub session_id: Option<u64>,
-    /// Field 4, int32.
-    #[pb(int32, 4)]
-    pub consumer_uid: Option<i32>,
-    /// Field 5, uint32.
-    #[pb(uint32, 5)]
-    pub num_data_sources: Option<u32>,
+    #[pb(enumeration, 1)] pub state: Option<ConcurrentSessionEventState>,
+    #[pb(string, 2)] pub session_name: Option<String>,
+    #[pb(uint64, 3)] pub session_id: Option<u64>,
+    #[pb(int32, 4)] pub consumer_uid: Option<i32>,
+    #[pb(uint32, 5)] pub num_data_sources: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ConcurrentSessionEvent`], field by field; dropping it closes the message.
-pub struct ConcurrentSessionEventWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ConcurrentSessionEvent`]; dropping it closes the message.
+pub struct ConcurrentSessionEventWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ConcurrentSessionEventWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ConcurrentSessionEvent";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ConcurrentSessionEventWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn state(&mut self, value: ConcurrentSessionEventState) -> &mut Self {
+    #[inline] pub fn state(&mut self, value: ConcurrentSessionEventState) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, string.
-    #[inline]
-    pub fn session_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn session_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, int32.
-    #[inline]
-    pub fn consumer_uid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, uint32.
-    #[inline]
-    pub fn num_data_sources(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<5>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn session_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn session_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn consumer_uid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+    #[inline] pub fn num_data_sources(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ConcurrentSessionEvent` where it lies, field by field.
+pub type ConcurrentSessionEventReader<'a> = rt::TypedReader<
+    'a,
+    ConcurrentSessionEventField<'a>,
+>;
 /// A field of a `perfetto.protos.ConcurrentSessionEvent`.
 #[derive(Clone, Copy, Debug)]
 pub enum ConcurrentSessionEventField<'a> {
-    /// Field 1, enumeration.
     State(ConcurrentSessionEventState),
-    /// Field 2, string.
     SessionName(&'a str),
-    /// Field 3, uint64.
     SessionId(u64),
-    /// Field 4, int32.
     ConsumerUid(i32),
-    /// Field 5, uint32.
     NumDataSources(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ConcurrentSessionEvent` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ConcurrentSessionEventReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ConcurrentSessionEventReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ConcurrentSessionEventField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        ConcurrentSessionEventField::State(
-                            ConcurrentSessionEventState(f.enumeration()?),
-                        )
-                    }
-                    18 => ConcurrentSessionEventField::SessionName(f.string()?),
-                    24 => ConcurrentSessionEventField::SessionId(f.uint64()?),
-                    32 => ConcurrentSessionEventField::ConsumerUid(f.int32()?),
-                    40 => ConcurrentSessionEventField::NumDataSources(f.uint32()?),
-                    _ => ConcurrentSessionEventField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ConcurrentSessionEventField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::State(ConcurrentSessionEventState(f.enumeration()?)),
+            18 => Self::SessionName(f.string()?),
+            24 => Self::SessionId(f.uint64()?),
+            32 => Self::ConsumerUid(f.int32()?),
+            40 => Self::NumDataSources(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ConcurrentSessionEventReader<'a> {
-    type Item = Result<ConcurrentSessionEventField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ConcurrentSessionEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ConcurrentSessionEvent",
-            fields: &[
-                d::optional("state", 1, d::enum_kind::<ConcurrentSessionEventState>()),
-                d::optional("session_name", 2, d::Kind::String),
-                d::optional("session_id", 3, d::Kind::Uint64),
-                d::optional("consumer_uid", 4, d::Kind::Int32),
-                d::optional("num_data_sources", 5, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ConcurrentSessionEvent",
+        &[
+            d::optional("state", 1, d::enum_kind::<ConcurrentSessionEventState>()),
+            d::optional("session_name", 2, d::Kind::String),
+            d::optional("session_id", 3, d::Kind::Uint64),
+            d::optional("consumer_uid", 4, d::Kind::Int32),
+            d::optional("num_data_sources", 5, d::Kind::Uint32),
+        ],
+    );
 }

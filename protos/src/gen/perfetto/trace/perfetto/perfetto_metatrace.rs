@@ -2,509 +2,268 @@
 
 //! `perfetto/trace/perfetto/perfetto_metatrace.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.PerfettoMetatrace`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfettoMetatrace {
     /// At most one of these.
-    #[pb(oneof, 1, 2, 8, 9, 11)]
-    pub record_type: Option<PerfettoMetatraceRecordType>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub event_duration_ns: Option<u64>,
-    /// Field 4, int32.
-    #[pb(int32, 4)]
-    pub counter_value: Option<i32>,
-    /// Field 5, uint32.
-    #[pb(uint32, 5)]
-    pub thread_id: Option<u32>,
-    /// Field 6, bool.
-    #[pb(bool, 6)]
-    pub has_overruns: Option<bool>,
-    /// Field 7, repeated message.
-    #[pb(message, 7, repeated)]
-    pub args: Vec<PerfettoMetatraceArg>,
-    /// Field 10, repeated message.
-    #[pb(message, 10, repeated)]
-    pub interned_strings: Vec<PerfettoMetatraceInternedString>,
+    #[pb(oneof, 1, 2, 8, 9, 11)] pub record_type: Option<PerfettoMetatraceRecordType>,
+    #[pb(uint64, 3)] pub event_duration_ns: Option<u64>,
+    #[pb(int32, 4)] pub counter_value: Option<i32>,
+    #[pb(uint32, 5)] pub thread_id: Option<u32>,
+    #[pb(bool, 6)] pub has_overruns: Option<bool>,
+    #[pb(message, 7, repeated)] pub args: Vec<PerfettoMetatraceArg>,
+    #[pb(message, 10, repeated)] pub interned_strings: Vec<PerfettoMetatraceInternedString>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.PerfettoMetatrace.record_type`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum PerfettoMetatraceRecordType {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    EventId(u32),
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    CounterId(u32),
-    /// Field 8, string.
-    #[pb(string, 8)]
-    EventName(String),
-    /// Field 9, string.
-    #[pb(string, 9)]
-    CounterName(String),
-    /// Field 11, uint64.
-    #[pb(uint64, 11)]
-    EventNameIid(u64),
+    #[pb(uint32, 1)] EventId(u32),
+    #[pb(uint32, 2)] CounterId(u32),
+    #[pb(string, 8)] EventName(String),
+    #[pb(string, 9)] CounterName(String),
+    #[pb(uint64, 11)] EventNameIid(u64),
 }
-/// Writes a [`PerfettoMetatrace`], field by field; dropping it closes the message.
-pub struct PerfettoMetatraceWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`PerfettoMetatrace`]; dropping it closes the message.
+pub struct PerfettoMetatraceWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for PerfettoMetatraceWriter<'w> {
     const NAME: &'static str = "perfetto.protos.PerfettoMetatrace";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl PerfettoMetatraceWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn event_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn counter_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 8, string.
-    #[inline]
-    pub fn event_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 9, string.
-    #[inline]
-    pub fn counter_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<9>(&mut self.s, value);
-        self
-    }
-    /// Field 11, uint64.
-    #[inline]
-    pub fn event_name_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<11>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn event_duration_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, int32.
-    #[inline]
-    pub fn counter_value(&mut self, value: i32) -> &mut Self {
-        rt::int32::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, uint32.
-    #[inline]
-    pub fn thread_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, bool.
-    #[inline]
-    pub fn has_overruns(&mut self, value: bool) -> &mut Self {
-        rt::bool::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, repeated message.
-    #[inline]
-    pub fn args(&mut self) -> PerfettoMetatraceArgWriter<'_> {
-        rt::message::<7, _>(&mut self.s)
-    }
-    /// `args`, its body already encoded.
-    #[inline]
-    pub fn args_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<7>(&mut self.s, body);
-        self
-    }
-    /// Field 10, repeated message.
-    #[inline]
-    pub fn interned_strings(&mut self) -> PerfettoMetatraceInternedStringWriter<'_> {
+    #[inline] pub fn event_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn counter_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn event_name(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
+    #[inline] pub fn counter_name(&mut self, value: &str) -> &mut Self { rt::string::<9>(&mut self.s, value); self }
+    #[inline] pub fn event_name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
+    #[inline] pub fn event_duration_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn counter_value(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+    #[inline] pub fn thread_id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+    #[inline] pub fn has_overruns(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
+    #[inline] pub fn args(&mut self) -> PerfettoMetatraceArgWriter<'_> { rt::message::<7, _>(&mut self.s) }
+    #[inline] pub fn args_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<7>(&mut self.s, body); self }
+    #[inline] pub fn interned_strings(&mut self) -> PerfettoMetatraceInternedStringWriter<'_> {
         rt::message::<10, _>(&mut self.s)
     }
-    /// `interned_strings`, its body already encoded.
-    #[inline]
-    pub fn interned_strings_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn interned_strings_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<10>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.PerfettoMetatrace` where it lies, field by field.
+pub type PerfettoMetatraceReader<'a> = rt::TypedReader<'a, PerfettoMetatraceField<'a>>;
 /// A field of a `perfetto.protos.PerfettoMetatrace`.
 #[derive(Clone, Copy, Debug)]
 pub enum PerfettoMetatraceField<'a> {
-    /// Field 1, uint32.
     EventId(u32),
-    /// Field 2, uint32.
     CounterId(u32),
-    /// Field 8, string.
     EventName(&'a str),
-    /// Field 9, string.
     CounterName(&'a str),
-    /// Field 11, uint64.
     EventNameIid(u64),
-    /// Field 3, uint64.
     EventDurationNs(u64),
-    /// Field 4, int32.
     CounterValue(i32),
-    /// Field 5, uint32.
     ThreadId(u32),
-    /// Field 6, bool.
     HasOverruns(bool),
-    /// Field 7, repeated message.
     Args(PerfettoMetatraceArgReader<'a>),
-    /// Field 10, repeated message.
     InternedStrings(PerfettoMetatraceInternedStringReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.PerfettoMetatrace` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct PerfettoMetatraceReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> PerfettoMetatraceReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<PerfettoMetatraceField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => PerfettoMetatraceField::EventId(f.uint32()?),
-                    16 => PerfettoMetatraceField::CounterId(f.uint32()?),
-                    66 => PerfettoMetatraceField::EventName(f.string()?),
-                    74 => PerfettoMetatraceField::CounterName(f.string()?),
-                    88 => PerfettoMetatraceField::EventNameIid(f.uint64()?),
-                    24 => PerfettoMetatraceField::EventDurationNs(f.uint64()?),
-                    32 => PerfettoMetatraceField::CounterValue(f.int32()?),
-                    40 => PerfettoMetatraceField::ThreadId(f.uint32()?),
-                    48 => PerfettoMetatraceField::HasOverruns(f.bool()?),
-                    58 => {
-                        PerfettoMetatraceField::Args(
-                            PerfettoMetatraceArgReader::new(f.bytes()?),
-                        )
-                    }
-                    82 => {
-                        PerfettoMetatraceField::InternedStrings(
-                            PerfettoMetatraceInternedStringReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => PerfettoMetatraceField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for PerfettoMetatraceField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::EventId(f.uint32()?),
+            16 => Self::CounterId(f.uint32()?),
+            66 => Self::EventName(f.string()?),
+            74 => Self::CounterName(f.string()?),
+            88 => Self::EventNameIid(f.uint64()?),
+            24 => Self::EventDurationNs(f.uint64()?),
+            32 => Self::CounterValue(f.int32()?),
+            40 => Self::ThreadId(f.uint32()?),
+            48 => Self::HasOverruns(f.bool()?),
+            58 => Self::Args(PerfettoMetatraceArgReader::new(f.bytes()?)),
+            82 => {
+                Self::InternedStrings(
+                    PerfettoMetatraceInternedStringReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for PerfettoMetatraceReader<'a> {
-    type Item = Result<PerfettoMetatraceField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl PerfettoMetatrace {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.PerfettoMetatrace",
-            fields: &[
-                d::optional("event_id", 1, d::Kind::Uint32),
-                d::optional("counter_id", 2, d::Kind::Uint32),
-                d::optional("event_name", 8, d::Kind::String),
-                d::optional("counter_name", 9, d::Kind::String),
-                d::optional("event_name_iid", 11, d::Kind::Uint64),
-                d::optional("event_duration_ns", 3, d::Kind::Uint64),
-                d::optional("counter_value", 4, d::Kind::Int32),
-                d::optional("thread_id", 5, d::Kind::Uint32),
-                d::optional("has_overruns", 6, d::Kind::Bool),
-                d::repeated(
-                    "args",
-                    7,
-                    d::Kind::Message(|| PerfettoMetatraceArg::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "interned_strings",
-                    10,
-                    d::Kind::Message(|| PerfettoMetatraceInternedString::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PerfettoMetatrace",
+        &[
+            d::optional("event_id", 1, d::Kind::Uint32),
+            d::optional("counter_id", 2, d::Kind::Uint32),
+            d::optional("event_name", 8, d::Kind::String),
+            d::optional("counter_name", 9, d::Kind::String),
+            d::optional("event_name_iid", 11, d::Kind::Uint64),
+            d::optional("event_duration_ns", 3, d::Kind::Uint64),
+            d::optional("counter_value", 4, d::Kind::Int32),
+            d::optional("thread_id", 5, d::Kind::Uint32),
+            d::optional("has_overruns", 6, d::Kind::Bool),
+            d::repeated("args", 7, d::of!(PerfettoMetatraceArg)),
+            d::repeated("interned_strings", 10, d::of!(PerfettoMetatraceInternedString)),
+        ],
+    );
 }
+
 /// `perfetto.protos.PerfettoMetatrace.Arg`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfettoMetatraceArg {
     /// At most one of these.
-    #[pb(oneof, 1, 3)]
-    pub key_or_interned_key: Option<PerfettoMetatraceArgKeyOrInternedKey>,
+    #[pb(oneof, 1, 3)] pub key_or_interned_key: Option<PerfettoMetatraceArgKeyOrInternedKey>,
     /// At most one of these.
-    #[pb(oneof, 2, 4)]
-    pub value_or_interned_value: Option<PerfettoMetatraceArgValueOrInternedValue>,
+    #[pb(oneof, 2, 4)] pub value_or_interned_value: Option<PerfettoMetatraceArgValueOrInternedValue>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.PerfettoMetatrace.Arg.key_or_interned_key`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum PerfettoMetatraceArgKeyOrInternedKey {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    Key(String),
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    KeyIid(u64),
+    #[pb(string, 1)] Key(String),
+    #[pb(uint64, 3)] KeyIid(u64),
 }
+
 /// `perfetto.protos.PerfettoMetatrace.Arg.value_or_interned_value`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum PerfettoMetatraceArgValueOrInternedValue {
-    /// Field 2, string.
-    #[pb(string, 2)]
-    Value(String),
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    ValueIid(u64),
+    #[pb(string, 2)] Value(String),
+    #[pb(uint64, 4)] ValueIid(u64),
 }
-/// Writes a [`PerfettoMetatraceArg`], field by field; dropping it closes the message.
-pub struct PerfettoMetatraceArgWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`PerfettoMetatraceArg`]; dropping it closes the message.
+pub struct PerfettoMetatraceArgWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for PerfettoMetatraceArgWriter<'w> {
     const NAME: &'static str = "perfetto.protos.PerfettoMetatrace.Arg";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl PerfettoMetatraceArgWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn key(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn key_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn value(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn value_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn key_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn value_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.PerfettoMetatrace.Arg` where it lies, field by field.
+pub type PerfettoMetatraceArgReader<'a> = rt::TypedReader<
+    'a,
+    PerfettoMetatraceArgField<'a>,
+>;
 /// A field of a `perfetto.protos.PerfettoMetatrace.Arg`.
 #[derive(Clone, Copy, Debug)]
 pub enum PerfettoMetatraceArgField<'a> {
-    /// Field 1, string.
     Key(&'a str),
-    /// Field 3, uint64.
     KeyIid(u64),
-    /// Field 2, string.
     Value(&'a str),
-    /// Field 4, uint64.
     ValueIid(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.PerfettoMetatrace.Arg` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct PerfettoMetatraceArgReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> PerfettoMetatraceArgReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<PerfettoMetatraceArgField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => PerfettoMetatraceArgField::Key(f.string()?),
-                    24 => PerfettoMetatraceArgField::KeyIid(f.uint64()?),
-                    18 => PerfettoMetatraceArgField::Value(f.string()?),
-                    32 => PerfettoMetatraceArgField::ValueIid(f.uint64()?),
-                    _ => PerfettoMetatraceArgField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for PerfettoMetatraceArgField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Key(f.string()?),
+            24 => Self::KeyIid(f.uint64()?),
+            18 => Self::Value(f.string()?),
+            32 => Self::ValueIid(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for PerfettoMetatraceArgReader<'a> {
-    type Item = Result<PerfettoMetatraceArgField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl PerfettoMetatraceArg {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.PerfettoMetatrace.Arg",
-            fields: &[
-                d::optional("key", 1, d::Kind::String),
-                d::optional("key_iid", 3, d::Kind::Uint64),
-                d::optional("value", 2, d::Kind::String),
-                d::optional("value_iid", 4, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PerfettoMetatrace.Arg",
+        &[
+            d::optional("key", 1, d::Kind::String),
+            d::optional("key_iid", 3, d::Kind::Uint64),
+            d::optional("value", 2, d::Kind::String),
+            d::optional("value_iid", 4, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.PerfettoMetatrace.InternedString`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfettoMetatraceInternedString {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub value: Option<String>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(string, 2)] pub value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`PerfettoMetatraceInternedString`], field by field; dropping it closes the message.
-pub struct PerfettoMetatraceInternedStringWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`PerfettoMetatraceInternedString`]; dropping it closes the message.
+pub struct PerfettoMetatraceInternedStringWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for PerfettoMetatraceInternedStringWriter<'w> {
     const NAME: &'static str = "perfetto.protos.PerfettoMetatrace.InternedString";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl PerfettoMetatraceInternedStringWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn value(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.PerfettoMetatrace.InternedString` where it lies, field by field.
+pub type PerfettoMetatraceInternedStringReader<'a> = rt::TypedReader<
+    'a,
+    PerfettoMetatraceInternedStringField<'a>,
+>;
 /// A field of a `perfetto.protos.PerfettoMetatrace.InternedString`.
 #[derive(Clone, Copy, Debug)]
 pub enum PerfettoMetatraceInternedStringField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, string.
     Value(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.PerfettoMetatrace.InternedString` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct PerfettoMetatraceInternedStringReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> PerfettoMetatraceInternedStringReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<PerfettoMetatraceInternedStringField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => PerfettoMetatraceInternedStringField::Iid(f.uint64()?),
-                    18 => PerfettoMetatraceInternedStringField::Value(f.string()?),
-                    _ => PerfettoMetatraceInternedStringField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for PerfettoMetatraceInternedStringField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            18 => Self::Value(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for PerfettoMetatraceInternedStringReader<'a> {
-    type Item = Result<PerfettoMetatraceInternedStringField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl PerfettoMetatraceInternedString {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.PerfettoMetatrace.InternedString",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("value", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PerfettoMetatrace.InternedString",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("value", 2, d::Kind::String),
+        ],
+    );
 }

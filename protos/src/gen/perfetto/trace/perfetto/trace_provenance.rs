@@ -2,319 +2,172 @@
 
 //! `perfetto/trace/perfetto/trace_provenance.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TraceProvenance`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceProvenance {
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub buffers: Vec<TraceProvenanceBuffer>,
+    #[pb(message, 2, repeated)] pub buffers: Vec<TraceProvenanceBuffer>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceProvenance`], field by field; dropping it closes the message.
-pub struct TraceProvenanceWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceProvenance`]; dropping it closes the message.
+pub struct TraceProvenanceWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceProvenanceWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceProvenance";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceProvenanceWriter<'_> {
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn buffers(&mut self) -> TraceProvenanceBufferWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `buffers`, its body already encoded.
-    #[inline]
-    pub fn buffers_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn buffers(&mut self) -> TraceProvenanceBufferWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn buffers_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceProvenance` where it lies, field by field.
+pub type TraceProvenanceReader<'a> = rt::TypedReader<'a, TraceProvenanceField<'a>>;
 /// A field of a `perfetto.protos.TraceProvenance`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceProvenanceField<'a> {
-    /// Field 2, repeated message.
     Buffers(TraceProvenanceBufferReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceProvenance` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceProvenanceReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceProvenanceReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TraceProvenanceField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    18 => {
-                        TraceProvenanceField::Buffers(
-                            TraceProvenanceBufferReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => TraceProvenanceField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceProvenanceField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            18 => Self::Buffers(TraceProvenanceBufferReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceProvenanceReader<'a> {
-    type Item = Result<TraceProvenanceField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceProvenance {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceProvenance",
-            fields: &[
-                d::repeated(
-                    "buffers",
-                    2,
-                    d::Kind::Message(|| TraceProvenanceBuffer::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceProvenance",
+        &[d::repeated("buffers", 2, d::of!(TraceProvenanceBuffer))],
+    );
 }
+
 /// `perfetto.protos.TraceProvenance.Sequence`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceProvenanceSequence {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub id: Option<u32>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub producer_id: Option<i32>,
+    #[pb(uint32, 1)] pub id: Option<u32>,
+    #[pb(int32, 2)] pub producer_id: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceProvenanceSequence`], field by field; dropping it closes the message.
-pub struct TraceProvenanceSequenceWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceProvenanceSequence`]; dropping it closes the message.
+pub struct TraceProvenanceSequenceWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceProvenanceSequenceWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceProvenance.Sequence";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceProvenanceSequenceWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int32.
-    #[inline]
-    pub fn producer_id(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn producer_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceProvenance.Sequence` where it lies, field by field.
+pub type TraceProvenanceSequenceReader<'a> = rt::TypedReader<
+    'a,
+    TraceProvenanceSequenceField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceProvenance.Sequence`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceProvenanceSequenceField<'a> {
-    /// Field 1, uint32.
     Id(u32),
-    /// Field 2, int32.
     ProducerId(i32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceProvenance.Sequence` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceProvenanceSequenceReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceProvenanceSequenceReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceProvenanceSequenceField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TraceProvenanceSequenceField::Id(f.uint32()?),
-                    16 => TraceProvenanceSequenceField::ProducerId(f.int32()?),
-                    _ => TraceProvenanceSequenceField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceProvenanceSequenceField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Id(f.uint32()?),
+            16 => Self::ProducerId(f.int32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceProvenanceSequenceReader<'a> {
-    type Item = Result<TraceProvenanceSequenceField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceProvenanceSequence {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceProvenance.Sequence",
-            fields: &[
-                d::optional("id", 1, d::Kind::Uint32),
-                d::optional("producer_id", 2, d::Kind::Int32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceProvenance.Sequence",
+        &[
+            d::optional("id", 1, d::Kind::Uint32),
+            d::optional("producer_id", 2, d::Kind::Int32),
+        ],
+    );
 }
+
 /// `perfetto.protos.TraceProvenance.Buffer`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceProvenanceBuffer {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub sequences: Vec<TraceProvenanceSequence>,
+    #[pb(message, 1, repeated)] pub sequences: Vec<TraceProvenanceSequence>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TraceProvenanceBuffer`], field by field; dropping it closes the message.
-pub struct TraceProvenanceBufferWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TraceProvenanceBuffer`]; dropping it closes the message.
+pub struct TraceProvenanceBufferWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TraceProvenanceBufferWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TraceProvenance.Buffer";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TraceProvenanceBufferWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn sequences(&mut self) -> TraceProvenanceSequenceWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `sequences`, its body already encoded.
-    #[inline]
-    pub fn sequences_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn sequences(&mut self) -> TraceProvenanceSequenceWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn sequences_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TraceProvenance.Buffer` where it lies, field by field.
+pub type TraceProvenanceBufferReader<'a> = rt::TypedReader<
+    'a,
+    TraceProvenanceBufferField<'a>,
+>;
 /// A field of a `perfetto.protos.TraceProvenance.Buffer`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceProvenanceBufferField<'a> {
-    /// Field 1, repeated message.
     Sequences(TraceProvenanceSequenceReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TraceProvenance.Buffer` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TraceProvenanceBufferReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TraceProvenanceBufferReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TraceProvenanceBufferField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TraceProvenanceBufferField::Sequences(
-                            TraceProvenanceSequenceReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => TraceProvenanceBufferField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TraceProvenanceBufferField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Sequences(TraceProvenanceSequenceReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TraceProvenanceBufferReader<'a> {
-    type Item = Result<TraceProvenanceBufferField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TraceProvenanceBuffer {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TraceProvenance.Buffer",
-            fields: &[
-                d::repeated(
-                    "sequences",
-                    1,
-                    d::Kind::Message(|| TraceProvenanceSequence::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TraceProvenance.Buffer",
+        &[d::repeated("sequences", 1, d::of!(TraceProvenanceSequence))],
+    );
 }

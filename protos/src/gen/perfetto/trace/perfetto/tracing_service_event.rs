@@ -2,499 +2,289 @@
 
 //! `perfetto/trace/perfetto/tracing_service_event.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TracingServiceEvent`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceEvent {
     /// At most one of these.
-    #[pb(oneof, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)]
-    pub event_type: Option<TracingServiceEventEventType>,
+    #[pb(oneof, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)] pub event_type: Option<TracingServiceEventEventType>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.TracingServiceEvent.event_type`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TracingServiceEventEventType {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    AllDataSourcesStarted(bool),
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    TracingStarted(bool),
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    AllDataSourcesFlushed(bool),
-    /// Field 4, bool.
-    #[pb(bool, 4)]
-    ReadTracingBuffersCompleted(bool),
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    TracingDisabled(bool),
-    /// Field 6, bool.
-    #[pb(bool, 6)]
-    SeizedForBugreport(bool),
-    /// Field 7, message.
-    #[pb(message, 7)]
-    SlowStartingDataSources(TracingServiceEventDataSources),
-    /// Field 8, message.
-    #[pb(message, 8)]
-    LastFlushSlowDataSources(TracingServiceEventDataSources),
-    /// Field 9, bool.
-    #[pb(bool, 9)]
-    FlushStarted(bool),
-    /// Field 10, bool.
-    #[pb(bool, 10)]
-    CloneStarted(bool),
-    /// Field 11, uint32.
-    #[pb(uint32, 11)]
-    BufferCloned(u32),
+    #[pb(bool, 1)] AllDataSourcesStarted(bool),
+    #[pb(bool, 2)] TracingStarted(bool),
+    #[pb(bool, 3)] AllDataSourcesFlushed(bool),
+    #[pb(bool, 4)] ReadTracingBuffersCompleted(bool),
+    #[pb(bool, 5)] TracingDisabled(bool),
+    #[pb(bool, 6)] SeizedForBugreport(bool),
+    #[pb(message, 7)] SlowStartingDataSources(TracingServiceEventDataSources),
+    #[pb(message, 8)] LastFlushSlowDataSources(TracingServiceEventDataSources),
+    #[pb(bool, 9)] FlushStarted(bool),
+    #[pb(bool, 10)] CloneStarted(bool),
+    #[pb(uint32, 11)] BufferCloned(u32),
 }
-/// Writes a [`TracingServiceEvent`], field by field; dropping it closes the message.
-pub struct TracingServiceEventWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TracingServiceEvent`]; dropping it closes the message.
+pub struct TracingServiceEventWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TracingServiceEventWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TracingServiceEvent";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TracingServiceEventWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn all_data_sources_started(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn all_data_sources_started(&mut self, value: bool) -> &mut Self {
         rt::bool::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, bool.
-    #[inline]
-    pub fn tracing_started(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, bool.
-    #[inline]
-    pub fn all_data_sources_flushed(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn tracing_started(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    #[inline] pub fn all_data_sources_flushed(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, bool.
-    #[inline]
-    pub fn read_tracing_buffers_completed(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn read_tracing_buffers_completed(&mut self, value: bool) -> &mut Self {
         rt::bool::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, bool.
-    #[inline]
-    pub fn tracing_disabled(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, bool.
-    #[inline]
-    pub fn seized_for_bugreport(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn tracing_disabled(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    #[inline] pub fn seized_for_bugreport(&mut self, value: bool) -> &mut Self {
         rt::bool::<6>(&mut self.s, value);
         self
     }
-    /// Field 7, message.
-    #[inline]
-    pub fn slow_starting_data_sources(
+    #[inline] pub fn slow_starting_data_sources(
         &mut self,
     ) -> TracingServiceEventDataSourcesWriter<'_> {
         rt::message::<7, _>(&mut self.s)
     }
-    /// `slow_starting_data_sources`, its body already encoded.
-    #[inline]
-    pub fn slow_starting_data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn slow_starting_data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
-    /// Field 8, message.
-    #[inline]
-    pub fn last_flush_slow_data_sources(
+    #[inline] pub fn last_flush_slow_data_sources(
         &mut self,
     ) -> TracingServiceEventDataSourcesWriter<'_> {
         rt::message::<8, _>(&mut self.s)
     }
-    /// `last_flush_slow_data_sources`, its body already encoded.
-    #[inline]
-    pub fn last_flush_slow_data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn last_flush_slow_data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<8>(&mut self.s, body);
         self
     }
-    /// Field 9, bool.
-    #[inline]
-    pub fn flush_started(&mut self, value: bool) -> &mut Self {
-        rt::bool::<9>(&mut self.s, value);
-        self
-    }
-    /// Field 10, bool.
-    #[inline]
-    pub fn clone_started(&mut self, value: bool) -> &mut Self {
-        rt::bool::<10>(&mut self.s, value);
-        self
-    }
-    /// Field 11, uint32.
-    #[inline]
-    pub fn buffer_cloned(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<11>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn flush_started(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
+    #[inline] pub fn clone_started(&mut self, value: bool) -> &mut Self { rt::bool::<10>(&mut self.s, value); self }
+    #[inline] pub fn buffer_cloned(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TracingServiceEvent` where it lies, field by field.
+pub type TracingServiceEventReader<'a> = rt::TypedReader<
+    'a,
+    TracingServiceEventField<'a>,
+>;
 /// A field of a `perfetto.protos.TracingServiceEvent`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracingServiceEventField<'a> {
-    /// Field 1, bool.
     AllDataSourcesStarted(bool),
-    /// Field 2, bool.
     TracingStarted(bool),
-    /// Field 3, bool.
     AllDataSourcesFlushed(bool),
-    /// Field 4, bool.
     ReadTracingBuffersCompleted(bool),
-    /// Field 5, bool.
     TracingDisabled(bool),
-    /// Field 6, bool.
     SeizedForBugreport(bool),
-    /// Field 7, message.
     SlowStartingDataSources(TracingServiceEventDataSourcesReader<'a>),
-    /// Field 8, message.
     LastFlushSlowDataSources(TracingServiceEventDataSourcesReader<'a>),
-    /// Field 9, bool.
     FlushStarted(bool),
-    /// Field 10, bool.
     CloneStarted(bool),
-    /// Field 11, uint32.
     BufferCloned(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TracingServiceEvent` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TracingServiceEventReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TracingServiceEventReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TracingServiceEventField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TracingServiceEventField::AllDataSourcesStarted(f.bool()?),
-                    16 => TracingServiceEventField::TracingStarted(f.bool()?),
-                    24 => TracingServiceEventField::AllDataSourcesFlushed(f.bool()?),
-                    32 => {
-                        TracingServiceEventField::ReadTracingBuffersCompleted(f.bool()?)
-                    }
-                    40 => TracingServiceEventField::TracingDisabled(f.bool()?),
-                    48 => TracingServiceEventField::SeizedForBugreport(f.bool()?),
-                    58 => {
-                        TracingServiceEventField::SlowStartingDataSources(
-                            TracingServiceEventDataSourcesReader::new(f.bytes()?),
-                        )
-                    }
-                    66 => {
-                        TracingServiceEventField::LastFlushSlowDataSources(
-                            TracingServiceEventDataSourcesReader::new(f.bytes()?),
-                        )
-                    }
-                    72 => TracingServiceEventField::FlushStarted(f.bool()?),
-                    80 => TracingServiceEventField::CloneStarted(f.bool()?),
-                    88 => TracingServiceEventField::BufferCloned(f.uint32()?),
-                    _ => TracingServiceEventField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TracingServiceEventField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::AllDataSourcesStarted(f.bool()?),
+            16 => Self::TracingStarted(f.bool()?),
+            24 => Self::AllDataSourcesFlushed(f.bool()?),
+            32 => Self::ReadTracingBuffersCompleted(f.bool()?),
+            40 => Self::TracingDisabled(f.bool()?),
+            48 => Self::SeizedForBugreport(f.bool()?),
+            58 => {
+                Self::SlowStartingDataSources(
+                    TracingServiceEventDataSourcesReader::new(f.bytes()?),
+                )
+            }
+            66 => {
+                Self::LastFlushSlowDataSources(
+                    TracingServiceEventDataSourcesReader::new(f.bytes()?),
+                )
+            }
+            72 => Self::FlushStarted(f.bool()?),
+            80 => Self::CloneStarted(f.bool()?),
+            88 => Self::BufferCloned(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TracingServiceEventReader<'a> {
-    type Item = Result<TracingServiceEventField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TracingServiceEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TracingServiceEvent",
-            fields: &[
-                d::optional("all_data_sources_started", 1, d::Kind::Bool),
-                d::optional("tracing_started", 2, d::Kind::Bool),
-                d::optional("all_data_sources_flushed", 3, d::Kind::Bool),
-                d::optional("read_tracing_buffers_completed", 4, d::Kind::Bool),
-                d::optional("tracing_disabled", 5, d::Kind::Bool),
-                d::optional("seized_for_bugreport", 6, d::Kind::Bool),
-                d::optional(
-                    "slow_starting_data_sources",
-                    7,
-                    d::Kind::Message(|| TracingServiceEventDataSources::DESCRIPTOR),
-                ),
-                d::optional(
-                    "last_flush_slow_data_sources",
-                    8,
-                    d::Kind::Message(|| TracingServiceEventDataSources::DESCRIPTOR),
-                ),
-                d::optional("flush_started", 9, d::Kind::Bool),
-                d::optional("clone_started", 10, d::Kind::Bool),
-                d::optional("buffer_cloned", 11, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TracingServiceEvent",
+        &[
+            d::optional("all_data_sources_started", 1, d::Kind::Bool),
+            d::optional("tracing_started", 2, d::Kind::Bool),
+            d::optional("all_data_sources_flushed", 3, d::Kind::Bool),
+            d::optional("read_tracing_buffers_completed", 4, d::Kind::Bool),
+            d::optional("tracing_disabled", 5, d::Kind::Bool),
+            d::optional("seized_for_bugreport", 6, d::Kind::Bool),
+            d::optional(
+                "slow_starting_data_sources",
+                7,
+                d::of!(TracingServiceEventDataSources),
+            ),
+            d::optional(
+                "last_flush_slow_data_sources",
+                8,
+                d::of!(TracingServiceEventDataSources),
+            ),
+            d::optional("flush_started", 9, d::Kind::Bool),
+            d::optional("clone_started", 10, d::Kind::Bool),
+            d::optional("buffer_cloned", 11, d::Kind::Uint32),
+        ],
+    );
 }
+
 /// `perfetto.protos.TracingServiceEvent.DataSources`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceEventDataSources {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub data_source: Vec<TracingServiceEventDataSourcesDataSource>,
+    #[pb(message, 1, repeated)] pub data_source: Vec<TracingServiceEventDataSourcesDataSource>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TracingServiceEventDataSources`], field by field; dropping it closes the message.
-pub struct TracingServiceEventDataSourcesWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TracingServiceEventDataSources`]; dropping it closes the message.
+pub struct TracingServiceEventDataSourcesWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TracingServiceEventDataSourcesWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TracingServiceEvent.DataSources";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TracingServiceEventDataSourcesWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn data_source(&mut self) -> TracingServiceEventDataSourcesDataSourceWriter<'_> {
+    #[inline] pub fn data_source(&mut self) -> TracingServiceEventDataSourcesDataSourceWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `data_source`, its body already encoded.
-    #[inline]
-    pub fn data_source_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn data_source_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TracingServiceEvent.DataSources` where it lies, field by field.
+pub type TracingServiceEventDataSourcesReader<'a> = rt::TypedReader<
+    'a,
+    TracingServiceEventDataSourcesField<'a>,
+>;
 /// A field of a `perfetto.protos.TracingServiceEvent.DataSources`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracingServiceEventDataSourcesField<'a> {
-    /// Field 1, repeated message.
     DataSource(TracingServiceEventDataSourcesDataSourceReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TracingServiceEvent.DataSources` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TracingServiceEventDataSourcesReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TracingServiceEventDataSourcesReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TracingServiceEventDataSourcesField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TracingServiceEventDataSourcesField::DataSource(
-                            TracingServiceEventDataSourcesDataSourceReader::new(
-                                f.bytes()?,
-                            ),
-                        )
-                    }
-                    _ => TracingServiceEventDataSourcesField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TracingServiceEventDataSourcesField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => {
+                Self::DataSource(
+                    TracingServiceEventDataSourcesDataSourceReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TracingServiceEventDataSourcesReader<'a> {
-    type Item = Result<TracingServiceEventDataSourcesField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TracingServiceEventDataSources {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TracingServiceEvent.DataSources",
-            fields: &[
-                d::repeated(
-                    "data_source",
-                    1,
-                    d::Kind::Message(|| {
-                        TracingServiceEventDataSourcesDataSource::DESCRIPTOR
-                    }),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TracingServiceEvent.DataSources",
+        &[
+            d::repeated(
+                "data_source",
+                1,
+                d::of!(TracingServiceEventDataSourcesDataSource),
+            ),
+        ],
+    );
 }
+
 /// `perfetto.protos.TracingServiceEvent.DataSources.DataSource`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceEventDataSourcesDataSource {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub producer_name: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub data_source_name: Option<String>,
+    #[pb(string, 1)] pub producer_name: Option<String>,
+    #[pb(string, 2)] pub data_source_name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TracingServiceEventDataSourcesDataSource`], field by field; dropping it closes the message.
-pub struct TracingServiceEventDataSourcesDataSourceWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TracingServiceEventDataSourcesDataSource`]; dropping it closes the message.
+pub struct TracingServiceEventDataSourcesDataSourceWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TracingServiceEventDataSourcesDataSourceWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TracingServiceEvent.DataSources.DataSource";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TracingServiceEventDataSourcesDataSourceWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn producer_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn data_source_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn data_source_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TracingServiceEvent.DataSources.DataSource` where it lies, field by field.
+pub type TracingServiceEventDataSourcesDataSourceReader<'a> = rt::TypedReader<
+    'a,
+    TracingServiceEventDataSourcesDataSourceField<'a>,
+>;
 /// A field of a `perfetto.protos.TracingServiceEvent.DataSources.DataSource`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracingServiceEventDataSourcesDataSourceField<'a> {
-    /// Field 1, string.
     ProducerName(&'a str),
-    /// Field 2, string.
     DataSourceName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TracingServiceEvent.DataSources.DataSource` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TracingServiceEventDataSourcesDataSourceReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TracingServiceEventDataSourcesDataSourceReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<
-        Option<TracingServiceEventDataSourcesDataSourceField<'a>>,
-        rt::DecodeError,
-    > {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TracingServiceEventDataSourcesDataSourceField::ProducerName(
-                            f.string()?,
-                        )
-                    }
-                    18 => {
-                        TracingServiceEventDataSourcesDataSourceField::DataSourceName(
-                            f.string()?,
-                        )
-                    }
-                    _ => {
-                        TracingServiceEventDataSourcesDataSourceField::Unknown(
-                            f.unknown(tag)?,
-                        )
-                    }
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TracingServiceEventDataSourcesDataSourceField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::ProducerName(f.string()?),
+            18 => Self::DataSourceName(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TracingServiceEventDataSourcesDataSourceReader<'a> {
-    type Item = Result<
-        TracingServiceEventDataSourcesDataSourceField<'a>,
-        rt::DecodeError,
-    >;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TracingServiceEventDataSourcesDataSource {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TracingServiceEvent.DataSources.DataSource",
-            fields: &[
-                d::optional("producer_name", 1, d::Kind::String),
-                d::optional("data_source_name", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TracingServiceEvent.DataSources.DataSource",
+        &[
+            d::optional("producer_name", 1, d::Kind::String),
+            d::optional("data_source_name", 2, d::Kind::String),
+        ],
+    );
 }

@@ -2,226 +2,120 @@
 
 //! `perfetto/trace/profiling/inline_callstack.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.InlineCallstack`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InlineCallstack {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub frames: Vec<InlineCallstackFrame>,
+    #[pb(message, 1, repeated)] pub frames: Vec<InlineCallstackFrame>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InlineCallstack`], field by field; dropping it closes the message.
-pub struct InlineCallstackWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InlineCallstack`]; dropping it closes the message.
+pub struct InlineCallstackWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InlineCallstackWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InlineCallstack";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InlineCallstackWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn frames(&mut self) -> InlineCallstackFrameWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `frames`, its body already encoded.
-    #[inline]
-    pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn frames(&mut self) -> InlineCallstackFrameWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InlineCallstack` where it lies, field by field.
+pub type InlineCallstackReader<'a> = rt::TypedReader<'a, InlineCallstackField<'a>>;
 /// A field of a `perfetto.protos.InlineCallstack`.
 #[derive(Clone, Copy, Debug)]
 pub enum InlineCallstackField<'a> {
-    /// Field 1, repeated message.
     Frames(InlineCallstackFrameReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InlineCallstack` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InlineCallstackReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InlineCallstackReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<InlineCallstackField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        InlineCallstackField::Frames(
-                            InlineCallstackFrameReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => InlineCallstackField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InlineCallstackField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Frames(InlineCallstackFrameReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InlineCallstackReader<'a> {
-    type Item = Result<InlineCallstackField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InlineCallstack {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InlineCallstack",
-            fields: &[
-                d::repeated(
-                    "frames",
-                    1,
-                    d::Kind::Message(|| InlineCallstackFrame::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InlineCallstack",
+        &[d::repeated("frames", 1, d::of!(InlineCallstackFrame))],
+    );
 }
+
 /// `perfetto.protos.InlineCallstack.Frame`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InlineCallstackFrame {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub function_name: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub source_file: Option<String>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub line_number: Option<u32>,
+    #[pb(string, 1)] pub function_name: Option<String>,
+    #[pb(string, 2)] pub source_file: Option<String>,
+    #[pb(uint32, 3)] pub line_number: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InlineCallstackFrame`], field by field; dropping it closes the message.
-pub struct InlineCallstackFrameWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InlineCallstackFrame`]; dropping it closes the message.
+pub struct InlineCallstackFrameWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InlineCallstackFrameWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InlineCallstack.Frame";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InlineCallstackFrameWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn function_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn source_file(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn line_number(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn function_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn source_file(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InlineCallstack.Frame` where it lies, field by field.
+pub type InlineCallstackFrameReader<'a> = rt::TypedReader<
+    'a,
+    InlineCallstackFrameField<'a>,
+>;
 /// A field of a `perfetto.protos.InlineCallstack.Frame`.
 #[derive(Clone, Copy, Debug)]
 pub enum InlineCallstackFrameField<'a> {
-    /// Field 1, string.
     FunctionName(&'a str),
-    /// Field 2, string.
     SourceFile(&'a str),
-    /// Field 3, uint32.
     LineNumber(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InlineCallstack.Frame` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InlineCallstackFrameReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InlineCallstackFrameReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<InlineCallstackFrameField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => InlineCallstackFrameField::FunctionName(f.string()?),
-                    18 => InlineCallstackFrameField::SourceFile(f.string()?),
-                    24 => InlineCallstackFrameField::LineNumber(f.uint32()?),
-                    _ => InlineCallstackFrameField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InlineCallstackFrameField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::FunctionName(f.string()?),
+            18 => Self::SourceFile(f.string()?),
+            24 => Self::LineNumber(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InlineCallstackFrameReader<'a> {
-    type Item = Result<InlineCallstackFrameField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InlineCallstackFrame {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InlineCallstack.Frame",
-            fields: &[
-                d::optional("function_name", 1, d::Kind::String),
-                d::optional("source_file", 2, d::Kind::String),
-                d::optional("line_number", 3, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InlineCallstack.Frame",
+        &[
+            d::optional("function_name", 1, d::Kind::String),
+            d::optional("source_file", 2, d::Kind::String),
+            d::optional("line_number", 3, d::Kind::Uint32),
+        ],
+    );
 }

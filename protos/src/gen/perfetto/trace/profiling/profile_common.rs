@@ -2,30 +2,23 @@
 
 //! `perfetto/trace/profiling/profile_common.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.Frame.Kind`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameKind(pub i32);
 impl FrameKind {
-    /// Value 0.
     pub const KIND_UNKNOWN: Self = Self(0);
-    /// Value 1.
     pub const KIND_NATIVE: Self = Self(1);
-    /// Value 2.
     pub const KIND_KERNEL: Self = Self(2);
-    /// Value 3.
     pub const KIND_INTERPRETED: Self = Self(3);
-    /// Value 4.
     pub const KIND_JIT: Self = Self(4);
-    /// Value 5.
     pub const KIND_GC: Self = Self(5);
-    /// Value 6.
     pub const KIND_RUNTIME: Self = Self(6);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for FrameKind {
     const NAME: &'static str = "perfetto.protos.Frame.Kind";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -37,617 +30,312 @@ impl protozero::Enumeration for FrameKind {
         ("KIND_GC", 5),
         ("KIND_RUNTIME", 6),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for FrameKind {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for FrameKind {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.InternedString`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InternedString {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, bytes.
-    #[pb(bytes, 2)]
-    pub str: Option<Vec<u8>>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(bytes, 2)] pub str: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InternedString`], field by field; dropping it closes the message.
-pub struct InternedStringWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InternedString`]; dropping it closes the message.
+pub struct InternedStringWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InternedStringWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InternedString";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InternedStringWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, bytes.
-    #[inline]
-    pub fn str(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<2>(&mut self.s, value);
-        self
-    }
-    /// `str`, gathered from several slices.
-    #[inline]
-    pub fn str_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn str(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
+    #[inline] pub fn str_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<2>(&mut self.s, parts);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InternedString` where it lies, field by field.
+pub type InternedStringReader<'a> = rt::TypedReader<'a, InternedStringField<'a>>;
 /// A field of a `perfetto.protos.InternedString`.
 #[derive(Clone, Copy, Debug)]
 pub enum InternedStringField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, bytes.
     Str(&'a [u8]),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InternedString` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InternedStringReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InternedStringReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<InternedStringField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => InternedStringField::Iid(f.uint64()?),
-                    18 => InternedStringField::Str(f.bytes()?),
-                    _ => InternedStringField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InternedStringField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            18 => Self::Str(f.bytes()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InternedStringReader<'a> {
-    type Item = Result<InternedStringField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InternedString {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InternedString",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("str", 2, d::Kind::Bytes),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InternedString",
+        &[d::optional("iid", 1, d::Kind::Uint64), d::optional("str", 2, d::Kind::Bytes)],
+    );
 }
+
 /// `perfetto.protos.Mapping`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Mapping {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub build_id: Option<u64>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub start_offset: Option<u64>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub start: Option<u64>,
-    /// Field 5, uint64.
-    #[pb(uint64, 5)]
-    pub end: Option<u64>,
-    /// Field 6, uint64.
-    #[pb(uint64, 6)]
-    pub load_bias: Option<u64>,
-    /// Field 7, repeated uint64.
-    #[pb(uint64, 7, repeated)]
-    pub path_string_ids: Vec<u64>,
-    /// Field 8, uint64.
-    #[pb(uint64, 8)]
-    pub exact_offset: Option<u64>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(uint64, 2)] pub build_id: Option<u64>,
+    #[pb(uint64, 3)] pub start_offset: Option<u64>,
+    #[pb(uint64, 4)] pub start: Option<u64>,
+    #[pb(uint64, 5)] pub end: Option<u64>,
+    #[pb(uint64, 6)] pub load_bias: Option<u64>,
+    #[pb(uint64, 7, repeated)] pub path_string_ids: Vec<u64>,
+    #[pb(uint64, 8)] pub exact_offset: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`Mapping`], field by field; dropping it closes the message.
-pub struct MappingWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`Mapping`]; dropping it closes the message.
+pub struct MappingWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for MappingWriter<'w> {
     const NAME: &'static str = "perfetto.protos.Mapping";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl MappingWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn build_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn start_offset(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn start(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, uint64.
-    #[inline]
-    pub fn end(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, uint64.
-    #[inline]
-    pub fn load_bias(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, repeated uint64.
-    #[inline]
-    pub fn path_string_ids(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, uint64.
-    #[inline]
-    pub fn exact_offset(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<8>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn build_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn start_offset(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn start(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    #[inline] pub fn end(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    #[inline] pub fn load_bias(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    #[inline] pub fn path_string_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+    #[inline] pub fn exact_offset(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.Mapping` where it lies, field by field.
+pub type MappingReader<'a> = rt::TypedReader<'a, MappingField<'a>>;
 /// A field of a `perfetto.protos.Mapping`.
 #[derive(Clone, Copy, Debug)]
 pub enum MappingField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, uint64.
     BuildId(u64),
-    /// Field 3, uint64.
     StartOffset(u64),
-    /// Field 4, uint64.
     Start(u64),
-    /// Field 5, uint64.
     End(u64),
-    /// Field 6, uint64.
     LoadBias(u64),
-    /// Field 7, repeated uint64.
     PathStringIds(u64),
-    /// Field 8, uint64.
     ExactOffset(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.Mapping` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct MappingReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> MappingReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<MappingField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => MappingField::Iid(f.uint64()?),
-                        16 => MappingField::BuildId(f.uint64()?),
-                        24 => MappingField::StartOffset(f.uint64()?),
-                        32 => MappingField::Start(f.uint64()?),
-                        40 => MappingField::End(f.uint64()?),
-                        48 => MappingField::LoadBias(f.uint64()?),
-                        56 => MappingField::PathStringIds(f.uint64()?),
-                        58 => {
-                            f.begin_run(56)?;
-                            continue;
-                        }
-                        64 => MappingField::ExactOffset(f.uint64()?),
-                        _ => MappingField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for MappingField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            16 => Self::BuildId(f.uint64()?),
+            24 => Self::StartOffset(f.uint64()?),
+            32 => Self::Start(f.uint64()?),
+            40 => Self::End(f.uint64()?),
+            48 => Self::LoadBias(f.uint64()?),
+            56 => Self::PathStringIds(f.uint64()?),
+            58 => return rt::run(f, 56),
+            64 => Self::ExactOffset(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for MappingReader<'a> {
-    type Item = Result<MappingField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl Mapping {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.Mapping",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("build_id", 2, d::Kind::Uint64),
-                d::optional("start_offset", 3, d::Kind::Uint64),
-                d::optional("start", 4, d::Kind::Uint64),
-                d::optional("end", 5, d::Kind::Uint64),
-                d::optional("load_bias", 6, d::Kind::Uint64),
-                d::repeated("path_string_ids", 7, d::Kind::Uint64),
-                d::optional("exact_offset", 8, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.Mapping",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("build_id", 2, d::Kind::Uint64),
+            d::optional("start_offset", 3, d::Kind::Uint64),
+            d::optional("start", 4, d::Kind::Uint64),
+            d::optional("end", 5, d::Kind::Uint64),
+            d::optional("load_bias", 6, d::Kind::Uint64),
+            d::repeated("path_string_ids", 7, d::Kind::Uint64),
+            d::optional("exact_offset", 8, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.Frame`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Frame {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub function_name_id: Option<u64>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub mapping_id: Option<u64>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub rel_pc: Option<u64>,
-    /// Field 5, uint64.
-    #[pb(uint64, 5)]
-    pub source_path_iid: Option<u64>,
-    /// Field 6, uint32.
-    #[pb(uint32, 6)]
-    pub line_number: Option<u32>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(uint64, 2)] pub function_name_id: Option<u64>,
+    #[pb(uint64, 3)] pub mapping_id: Option<u64>,
+    #[pb(uint64, 4)] pub rel_pc: Option<u64>,
+    #[pb(uint64, 5)] pub source_path_iid: Option<u64>,
+    #[pb(uint32, 6)] pub line_number: Option<u32>,
     /// At most one of these.
-    #[pb(oneof, 7, 8)]
-    pub kind_field: Option<FrameKindField>,
+    #[pb(oneof, 7, 8)] pub kind_field: Option<FrameKindField>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.Frame.kind_field`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum FrameKindField {
-    /// Field 7, enumeration.
-    #[pb(enumeration, 7)]
-    Kind(FrameKind),
-    /// Field 8, string.
-    #[pb(string, 8)]
-    KindStr(String),
+    #[pb(enumeration, 7)] Kind(FrameKind),
+    #[pb(string, 8)] KindStr(String),
 }
-/// Writes a [`Frame`], field by field; dropping it closes the message.
-pub struct FrameWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`Frame`]; dropping it closes the message.
+pub struct FrameWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for FrameWriter<'w> {
     const NAME: &'static str = "perfetto.protos.Frame";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl FrameWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn function_name_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn mapping_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn rel_pc(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, uint64.
-    #[inline]
-    pub fn source_path_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, uint32.
-    #[inline]
-    pub fn line_number(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, enumeration.
-    #[inline]
-    pub fn kind(&mut self, value: FrameKind) -> &mut Self {
-        rt::enumeration::<7>(&mut self.s, value.0);
-        self
-    }
-    /// Field 8, string.
-    #[inline]
-    pub fn kind_str(&mut self, value: &str) -> &mut Self {
-        rt::string::<8>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn function_name_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn mapping_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn rel_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    #[inline] pub fn source_path_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+    #[inline] pub fn kind(&mut self, value: FrameKind) -> &mut Self { rt::enumeration::<7>(&mut self.s, value.0); self }
+    #[inline] pub fn kind_str(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.Frame` where it lies, field by field.
+pub type FrameReader<'a> = rt::TypedReader<'a, FrameField<'a>>;
 /// A field of a `perfetto.protos.Frame`.
 #[derive(Clone, Copy, Debug)]
 pub enum FrameField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, uint64.
     FunctionNameId(u64),
-    /// Field 3, uint64.
     MappingId(u64),
-    /// Field 4, uint64.
     RelPc(u64),
-    /// Field 5, uint64.
     SourcePathIid(u64),
-    /// Field 6, uint32.
     LineNumber(u32),
-    /// Field 7, enumeration.
     Kind(FrameKind),
-    /// Field 8, string.
     KindStr(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.Frame` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct FrameReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> FrameReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<FrameField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => FrameField::Iid(f.uint64()?),
-                    16 => FrameField::FunctionNameId(f.uint64()?),
-                    24 => FrameField::MappingId(f.uint64()?),
-                    32 => FrameField::RelPc(f.uint64()?),
-                    40 => FrameField::SourcePathIid(f.uint64()?),
-                    48 => FrameField::LineNumber(f.uint32()?),
-                    56 => FrameField::Kind(FrameKind(f.enumeration()?)),
-                    66 => FrameField::KindStr(f.string()?),
-                    _ => FrameField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for FrameField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            16 => Self::FunctionNameId(f.uint64()?),
+            24 => Self::MappingId(f.uint64()?),
+            32 => Self::RelPc(f.uint64()?),
+            40 => Self::SourcePathIid(f.uint64()?),
+            48 => Self::LineNumber(f.uint32()?),
+            56 => Self::Kind(FrameKind(f.enumeration()?)),
+            66 => Self::KindStr(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for FrameReader<'a> {
-    type Item = Result<FrameField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl Frame {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.Frame",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("function_name_id", 2, d::Kind::Uint64),
-                d::optional("mapping_id", 3, d::Kind::Uint64),
-                d::optional("rel_pc", 4, d::Kind::Uint64),
-                d::optional("source_path_iid", 5, d::Kind::Uint64),
-                d::optional("line_number", 6, d::Kind::Uint32),
-                d::optional("kind", 7, d::enum_kind::<FrameKind>()),
-                d::optional("kind_str", 8, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.Frame",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("function_name_id", 2, d::Kind::Uint64),
+            d::optional("mapping_id", 3, d::Kind::Uint64),
+            d::optional("rel_pc", 4, d::Kind::Uint64),
+            d::optional("source_path_iid", 5, d::Kind::Uint64),
+            d::optional("line_number", 6, d::Kind::Uint32),
+            d::optional("kind", 7, d::enum_kind::<FrameKind>()),
+            d::optional("kind_str", 8, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.Callstack`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Callstack {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, repeated uint64.
-    #[pb(uint64, 2, repeated)]
-    pub frame_ids: Vec<u64>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(uint64, 2, repeated)] pub frame_ids: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`Callstack`], field by field; dropping it closes the message.
-pub struct CallstackWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`Callstack`]; dropping it closes the message.
+pub struct CallstackWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for CallstackWriter<'w> {
     const NAME: &'static str = "perfetto.protos.Callstack";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl CallstackWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated uint64.
-    #[inline]
-    pub fn frame_ids(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn frame_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.Callstack` where it lies, field by field.
+pub type CallstackReader<'a> = rt::TypedReader<'a, CallstackField<'a>>;
 /// A field of a `perfetto.protos.Callstack`.
 #[derive(Clone, Copy, Debug)]
 pub enum CallstackField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, repeated uint64.
     FrameIds(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.Callstack` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct CallstackReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> CallstackReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<CallstackField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => CallstackField::Iid(f.uint64()?),
-                        16 => CallstackField::FrameIds(f.uint64()?),
-                        18 => {
-                            f.begin_run(16)?;
-                            continue;
-                        }
-                        _ => CallstackField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for CallstackField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            16 => Self::FrameIds(f.uint64()?),
+            18 => return rt::run(f, 16),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for CallstackReader<'a> {
-    type Item = Result<CallstackField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl Callstack {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.Callstack",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::repeated("frame_ids", 2, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.Callstack",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::repeated("frame_ids", 2, d::Kind::Uint64),
+        ],
+    );
 }

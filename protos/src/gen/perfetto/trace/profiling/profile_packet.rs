@@ -2,159 +2,82 @@
 
 //! `perfetto/trace/profiling/profile_packet.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.PerfSampleDefaults`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfSampleDefaults {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    pub timebase: Option<crate::PerfEventsTimebase>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub process_shard_count: Option<u32>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub chosen_process_shard: Option<u32>,
-    /// Field 4, repeated message.
-    #[pb(message, 4, repeated)]
-    pub followers: Vec<crate::FollowerEvent>,
+    #[pb(message, 1)] pub timebase: Option<crate::PerfEventsTimebase>,
+    #[pb(uint32, 2)] pub process_shard_count: Option<u32>,
+    #[pb(uint32, 3)] pub chosen_process_shard: Option<u32>,
+    #[pb(message, 4, repeated)] pub followers: Vec<crate::FollowerEvent>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`PerfSampleDefaults`], field by field; dropping it closes the message.
-pub struct PerfSampleDefaultsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`PerfSampleDefaults`]; dropping it closes the message.
+pub struct PerfSampleDefaultsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for PerfSampleDefaultsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.PerfSampleDefaults";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl PerfSampleDefaultsWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn timebase(&mut self) -> crate::PerfEventsTimebaseWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `timebase`, its body already encoded.
-    #[inline]
-    pub fn timebase_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn process_shard_count(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn timebase(&mut self) -> crate::PerfEventsTimebaseWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn timebase_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    #[inline] pub fn process_shard_count(&mut self, value: u32) -> &mut Self {
         rt::uint32::<2>(&mut self.s, value);
         self
     }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn chosen_process_shard(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn chosen_process_shard(&mut self, value: u32) -> &mut Self {
         rt::uint32::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, repeated message.
-    #[inline]
-    pub fn followers(&mut self) -> crate::FollowerEventWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    /// `followers`, its body already encoded.
-    #[inline]
-    pub fn followers_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn followers(&mut self) -> crate::FollowerEventWriter<'_> { rt::message::<4, _>(&mut self.s) }
+    #[inline] pub fn followers_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<4>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.PerfSampleDefaults` where it lies, field by field.
+pub type PerfSampleDefaultsReader<'a> = rt::TypedReader<'a, PerfSampleDefaultsField<'a>>;
 /// A field of a `perfetto.protos.PerfSampleDefaults`.
 #[derive(Clone, Copy, Debug)]
 pub enum PerfSampleDefaultsField<'a> {
-    /// Field 1, message.
     Timebase(crate::PerfEventsTimebaseReader<'a>),
-    /// Field 2, uint32.
     ProcessShardCount(u32),
-    /// Field 3, uint32.
     ChosenProcessShard(u32),
-    /// Field 4, repeated message.
     Followers(crate::FollowerEventReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.PerfSampleDefaults` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct PerfSampleDefaultsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> PerfSampleDefaultsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<PerfSampleDefaultsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        PerfSampleDefaultsField::Timebase(
-                            crate::PerfEventsTimebaseReader::new(f.bytes()?),
-                        )
-                    }
-                    16 => PerfSampleDefaultsField::ProcessShardCount(f.uint32()?),
-                    24 => PerfSampleDefaultsField::ChosenProcessShard(f.uint32()?),
-                    34 => {
-                        PerfSampleDefaultsField::Followers(
-                            crate::FollowerEventReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => PerfSampleDefaultsField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for PerfSampleDefaultsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Timebase(crate::PerfEventsTimebaseReader::new(f.bytes()?)),
+            16 => Self::ProcessShardCount(f.uint32()?),
+            24 => Self::ChosenProcessShard(f.uint32()?),
+            34 => Self::Followers(crate::FollowerEventReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for PerfSampleDefaultsReader<'a> {
-    type Item = Result<PerfSampleDefaultsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl PerfSampleDefaults {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.PerfSampleDefaults",
-            fields: &[
-                d::optional(
-                    "timebase",
-                    1,
-                    d::Kind::Message(|| crate::PerfEventsTimebase::DESCRIPTOR),
-                ),
-                d::optional("process_shard_count", 2, d::Kind::Uint32),
-                d::optional("chosen_process_shard", 3, d::Kind::Uint32),
-                d::repeated(
-                    "followers",
-                    4,
-                    d::Kind::Message(|| crate::FollowerEvent::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PerfSampleDefaults",
+        &[
+            d::optional("timebase", 1, d::of!(crate ::PerfEventsTimebase)),
+            d::optional("process_shard_count", 2, d::Kind::Uint32),
+            d::optional("chosen_process_shard", 3, d::Kind::Uint32),
+            d::repeated("followers", 4, d::of!(crate ::FollowerEvent)),
+        ],
+    );
 }

@@ -2,28 +2,22 @@
 
 //! `perfetto/trace/profiling/stack_sample.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.StackSample.Mode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackSampleMode(pub i32);
 impl StackSampleMode {
-    /// Value 0.
     pub const MODE_UNKNOWN: Self = Self(0);
-    /// Value 1.
     pub const MODE_USER: Self = Self(1);
-    /// Value 2.
     pub const MODE_KERNEL: Self = Self(2);
-    /// Value 3.
     pub const MODE_HYPERVISOR: Self = Self(3);
-    /// Value 4.
     pub const MODE_GUEST_USER: Self = Self(4);
-    /// Value 5.
     pub const MODE_GUEST_KERNEL: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for StackSampleMode {
     const NAME: &'static str = "perfetto.protos.StackSample.Mode";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -34,53 +28,36 @@ impl protozero::Enumeration for StackSampleMode {
         ("MODE_GUEST_USER", 4),
         ("MODE_GUEST_KERNEL", 5),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for StackSampleMode {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for StackSampleMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.StackSample.Unit`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackSampleUnit(pub i32);
 impl StackSampleUnit {
-    /// Value 0.
     pub const UNIT_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const UNIT_NANOSECONDS: Self = Self(1);
-    /// Value 2.
     pub const UNIT_CPU_CYCLES: Self = Self(2);
-    /// Value 3.
     pub const UNIT_INSTRUCTIONS: Self = Self(3);
-    /// Value 4.
     pub const UNIT_BYTES: Self = Self(4);
-    /// Value 5.
     pub const UNIT_PAGE_FAULTS: Self = Self(5);
-    /// Value 6.
     pub const UNIT_CACHE_MISSES: Self = Self(6);
-    /// Value 7.
     pub const UNIT_CACHE_REFERENCES: Self = Self(7);
-    /// Value 8.
     pub const UNIT_BRANCH_MISSES: Self = Self(8);
-    /// Value 9.
     pub const UNIT_COUNT: Self = Self(9);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for StackSampleUnit {
     const NAME: &'static str = "perfetto.protos.StackSample.Unit";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -95,39 +72,29 @@ impl protozero::Enumeration for StackSampleUnit {
         ("UNIT_BRANCH_MISSES", 8),
         ("UNIT_COUNT", 9),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for StackSampleUnit {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for StackSampleUnit {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.StackSample.CounterDescriptor.Scope`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackSampleCounterDescriptorScope(pub i32);
 impl StackSampleCounterDescriptorScope {
-    /// Value 0.
     pub const SCOPE_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const SCOPE_GLOBAL: Self = Self(1);
-    /// Value 2.
     pub const SCOPE_CPU: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for StackSampleCounterDescriptorScope {
     const NAME: &'static str = "perfetto.protos.StackSample.CounterDescriptor.Scope";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -135,228 +102,134 @@ impl protozero::Enumeration for StackSampleCounterDescriptorScope {
         ("SCOPE_GLOBAL", 1),
         ("SCOPE_CPU", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for StackSampleCounterDescriptorScope {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for StackSampleCounterDescriptorScope {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.StackSample`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StackSample {
     /// At most one of these.
-    #[pb(oneof, 1, 2)]
-    pub task_context_field: Option<StackSampleTaskContextField>,
+    #[pb(oneof, 1, 2)] pub task_context_field: Option<StackSampleTaskContextField>,
     /// At most one of these.
-    #[pb(oneof, 3, 4)]
-    pub execution_context_field: Option<StackSampleExecutionContextField>,
+    #[pb(oneof, 3, 4)] pub execution_context_field: Option<StackSampleExecutionContextField>,
     /// At most one of these.
-    #[pb(oneof, 5, 6)]
-    pub callstack_field: Option<StackSampleCallstackField>,
+    #[pb(oneof, 5, 6)] pub callstack_field: Option<StackSampleCallstackField>,
     /// At most one of these.
-    #[pb(oneof, 7, 8)]
-    pub unwind_error_field: Option<StackSampleUnwindErrorField>,
+    #[pb(oneof, 7, 8)] pub unwind_error_field: Option<StackSampleUnwindErrorField>,
     /// At most one of these.
-    #[pb(oneof, 9, 10)]
-    pub primary_descriptor_field: Option<StackSamplePrimaryDescriptorField>,
-    /// Field 11, uint64.
-    #[pb(uint64, 11)]
-    pub primary_weight: Option<u64>,
-    /// Field 12, repeated message.
-    #[pb(message, 12, repeated)]
-    pub follower_descriptors: Vec<StackSampleCounterDescriptor>,
-    /// Field 13, repeated uint64.
-    #[pb(uint64, 13, packed)]
-    pub follower_descriptor_iids: Vec<u64>,
-    /// Field 14, repeated uint64.
-    #[pb(uint64, 14, packed)]
-    pub follower_weights: Vec<u64>,
+    #[pb(oneof, 9, 10)] pub primary_descriptor_field: Option<StackSamplePrimaryDescriptorField>,
+    #[pb(uint64, 11)] pub primary_weight: Option<u64>,
+    #[pb(message, 12, repeated)] pub follower_descriptors: Vec<StackSampleCounterDescriptor>,
+    #[pb(uint64, 13, packed)] pub follower_descriptor_iids: Vec<u64>,
+    #[pb(uint64, 14, packed)] pub follower_weights: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.StackSample.task_context_field`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum StackSampleTaskContextField {
-    /// Field 1, message.
-    #[pb(message, 1)]
-    TaskContext(StackSampleTaskContext),
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    TaskContextIid(u64),
+    #[pb(message, 1)] TaskContext(StackSampleTaskContext),
+    #[pb(uint64, 2)] TaskContextIid(u64),
 }
+
 /// `perfetto.protos.StackSample.execution_context_field`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum StackSampleExecutionContextField {
-    /// Field 3, message.
-    #[pb(message, 3)]
-    ExecutionContext(StackSampleExecutionContext),
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    ExecutionContextIid(u64),
+    #[pb(message, 3)] ExecutionContext(StackSampleExecutionContext),
+    #[pb(uint64, 4)] ExecutionContextIid(u64),
 }
+
 /// `perfetto.protos.StackSample.callstack_field`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum StackSampleCallstackField {
-    /// Field 5, message.
-    #[pb(message, 5)]
-    Callstack(crate::InlineCallstack),
-    /// Field 6, uint64.
-    #[pb(uint64, 6)]
-    CallstackIid(u64),
+    #[pb(message, 5)] Callstack(crate::InlineCallstack),
+    #[pb(uint64, 6)] CallstackIid(u64),
 }
+
 /// `perfetto.protos.StackSample.unwind_error_field`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum StackSampleUnwindErrorField {
-    /// Field 7, string.
-    #[pb(string, 7)]
-    UnwindError(String),
-    /// Field 8, uint64.
-    #[pb(uint64, 8)]
-    UnwindErrorIid(u64),
+    #[pb(string, 7)] UnwindError(String),
+    #[pb(uint64, 8)] UnwindErrorIid(u64),
 }
+
 /// `perfetto.protos.StackSample.primary_descriptor_field`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum StackSamplePrimaryDescriptorField {
-    /// Field 9, message.
-    #[pb(message, 9)]
-    PrimaryDescriptor(StackSampleCounterDescriptor),
-    /// Field 10, uint64.
-    #[pb(uint64, 10)]
-    PrimaryDescriptorIid(u64),
+    #[pb(message, 9)] PrimaryDescriptor(StackSampleCounterDescriptor),
+    #[pb(uint64, 10)] PrimaryDescriptorIid(u64),
 }
-/// Writes a [`StackSample`], field by field; dropping it closes the message.
-pub struct StackSampleWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`StackSample`]; dropping it closes the message.
+pub struct StackSampleWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for StackSampleWriter<'w> {
     const NAME: &'static str = "perfetto.protos.StackSample";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl StackSampleWriter<'_> {
-    /// Field 1, message.
-    #[inline]
-    pub fn task_context(&mut self) -> StackSampleTaskContextWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `task_context`, its body already encoded.
-    #[inline]
-    pub fn task_context_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn task_context(&mut self) -> StackSampleTaskContextWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn task_context_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn task_context_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, message.
-    #[inline]
-    pub fn execution_context(&mut self) -> StackSampleExecutionContextWriter<'_> {
+    #[inline] pub fn task_context_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn execution_context(&mut self) -> StackSampleExecutionContextWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
-    /// `execution_context`, its body already encoded.
-    #[inline]
-    pub fn execution_context_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn execution_context_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn execution_context_iid(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn execution_context_iid(&mut self, value: u64) -> &mut Self {
         rt::uint64::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, message.
-    #[inline]
-    pub fn callstack(&mut self) -> crate::InlineCallstackWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    /// `callstack`, its body already encoded.
-    #[inline]
-    pub fn callstack_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn callstack(&mut self) -> crate::InlineCallstackWriter<'_> { rt::message::<5, _>(&mut self.s) }
+    #[inline] pub fn callstack_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<5>(&mut self.s, body);
         self
     }
-    /// Field 6, uint64.
-    #[inline]
-    pub fn callstack_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, string.
-    #[inline]
-    pub fn unwind_error(&mut self, value: &str) -> &mut Self {
-        rt::string::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, uint64.
-    #[inline]
-    pub fn unwind_error_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 9, message.
-    #[inline]
-    pub fn primary_descriptor(&mut self) -> StackSampleCounterDescriptorWriter<'_> {
+    #[inline] pub fn callstack_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    #[inline] pub fn unwind_error(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+    #[inline] pub fn unwind_error_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    #[inline] pub fn primary_descriptor(&mut self) -> StackSampleCounterDescriptorWriter<'_> {
         rt::message::<9, _>(&mut self.s)
     }
-    /// `primary_descriptor`, its body already encoded.
-    #[inline]
-    pub fn primary_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn primary_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<9>(&mut self.s, body);
         self
     }
-    /// Field 10, uint64.
-    #[inline]
-    pub fn primary_descriptor_iid(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn primary_descriptor_iid(&mut self, value: u64) -> &mut Self {
         rt::uint64::<10>(&mut self.s, value);
         self
     }
-    /// Field 11, uint64.
-    #[inline]
-    pub fn primary_weight(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<11>(&mut self.s, value);
-        self
-    }
-    /// Field 12, repeated message.
-    #[inline]
-    pub fn follower_descriptors(&mut self) -> StackSampleCounterDescriptorWriter<'_> {
+    #[inline] pub fn primary_weight(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
+    #[inline] pub fn follower_descriptors(&mut self) -> StackSampleCounterDescriptorWriter<'_> {
         rt::message::<12, _>(&mut self.s)
     }
-    /// `follower_descriptors`, its body already encoded.
-    #[inline]
-    pub fn follower_descriptors_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn follower_descriptors_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<12>(&mut self.s, body);
         self
     }
-    /// Field 13, repeated uint64.
-    #[inline]
-    pub fn follower_descriptor_iids(
+    #[inline] pub fn follower_descriptor_iids(
         &mut self,
         values: impl IntoIterator<Item = u64>,
     ) -> &mut Self {
         rt::packed_uint64::<13>(&mut self.s, values);
         self
     }
-    /// Field 14, repeated uint64.
-    #[inline]
-    pub fn follower_weights(
+    #[inline] pub fn follower_weights(
         &mut self,
         values: impl IntoIterator<Item = u64>,
     ) -> &mut Self {
@@ -364,889 +237,484 @@ impl StackSampleWriter<'_> {
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.StackSample` where it lies, field by field.
+pub type StackSampleReader<'a> = rt::TypedReader<'a, StackSampleField<'a>>;
 /// A field of a `perfetto.protos.StackSample`.
 #[derive(Clone, Copy, Debug)]
 pub enum StackSampleField<'a> {
-    /// Field 1, message.
     TaskContext(StackSampleTaskContextReader<'a>),
-    /// Field 2, uint64.
     TaskContextIid(u64),
-    /// Field 3, message.
     ExecutionContext(StackSampleExecutionContextReader<'a>),
-    /// Field 4, uint64.
     ExecutionContextIid(u64),
-    /// Field 5, message.
     Callstack(crate::InlineCallstackReader<'a>),
-    /// Field 6, uint64.
     CallstackIid(u64),
-    /// Field 7, string.
     UnwindError(&'a str),
-    /// Field 8, uint64.
     UnwindErrorIid(u64),
-    /// Field 9, message.
     PrimaryDescriptor(StackSampleCounterDescriptorReader<'a>),
-    /// Field 10, uint64.
     PrimaryDescriptorIid(u64),
-    /// Field 11, uint64.
     PrimaryWeight(u64),
-    /// Field 12, repeated message.
     FollowerDescriptors(StackSampleCounterDescriptorReader<'a>),
-    /// Field 13, repeated uint64.
     FollowerDescriptorIids(u64),
-    /// Field 14, repeated uint64.
     FollowerWeights(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.StackSample` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct StackSampleReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> StackSampleReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<StackSampleField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        10 => {
-                            StackSampleField::TaskContext(
-                                StackSampleTaskContextReader::new(f.bytes()?),
-                            )
-                        }
-                        16 => StackSampleField::TaskContextIid(f.uint64()?),
-                        26 => {
-                            StackSampleField::ExecutionContext(
-                                StackSampleExecutionContextReader::new(f.bytes()?),
-                            )
-                        }
-                        32 => StackSampleField::ExecutionContextIid(f.uint64()?),
-                        42 => {
-                            StackSampleField::Callstack(
-                                crate::InlineCallstackReader::new(f.bytes()?),
-                            )
-                        }
-                        48 => StackSampleField::CallstackIid(f.uint64()?),
-                        58 => StackSampleField::UnwindError(f.string()?),
-                        64 => StackSampleField::UnwindErrorIid(f.uint64()?),
-                        74 => {
-                            StackSampleField::PrimaryDescriptor(
-                                StackSampleCounterDescriptorReader::new(f.bytes()?),
-                            )
-                        }
-                        80 => StackSampleField::PrimaryDescriptorIid(f.uint64()?),
-                        88 => StackSampleField::PrimaryWeight(f.uint64()?),
-                        98 => {
-                            StackSampleField::FollowerDescriptors(
-                                StackSampleCounterDescriptorReader::new(f.bytes()?),
-                            )
-                        }
-                        104 => StackSampleField::FollowerDescriptorIids(f.uint64()?),
-                        106 => {
-                            f.begin_run(104)?;
-                            continue;
-                        }
-                        112 => StackSampleField::FollowerWeights(f.uint64()?),
-                        114 => {
-                            f.begin_run(112)?;
-                            continue;
-                        }
-                        _ => StackSampleField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for StackSampleField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::TaskContext(StackSampleTaskContextReader::new(f.bytes()?)),
+            16 => Self::TaskContextIid(f.uint64()?),
+            26 => {
+                Self::ExecutionContext(
+                    StackSampleExecutionContextReader::new(f.bytes()?),
+                )
+            }
+            32 => Self::ExecutionContextIid(f.uint64()?),
+            42 => Self::Callstack(crate::InlineCallstackReader::new(f.bytes()?)),
+            48 => Self::CallstackIid(f.uint64()?),
+            58 => Self::UnwindError(f.string()?),
+            64 => Self::UnwindErrorIid(f.uint64()?),
+            74 => {
+                Self::PrimaryDescriptor(
+                    StackSampleCounterDescriptorReader::new(f.bytes()?),
+                )
+            }
+            80 => Self::PrimaryDescriptorIid(f.uint64()?),
+            88 => Self::PrimaryWeight(f.uint64()?),
+            98 => {
+                Self::FollowerDescriptors(
+                    StackSampleCounterDescriptorReader::new(f.bytes()?),
+                )
+            }
+            104 => Self::FollowerDescriptorIids(f.uint64()?),
+            106 => return rt::run(f, 104),
+            112 => Self::FollowerWeights(f.uint64()?),
+            114 => return rt::run(f, 112),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for StackSampleReader<'a> {
-    type Item = Result<StackSampleField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl StackSample {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.StackSample",
-            fields: &[
-                d::optional(
-                    "task_context",
-                    1,
-                    d::Kind::Message(|| StackSampleTaskContext::DESCRIPTOR),
-                ),
-                d::optional("task_context_iid", 2, d::Kind::Uint64),
-                d::optional(
-                    "execution_context",
-                    3,
-                    d::Kind::Message(|| StackSampleExecutionContext::DESCRIPTOR),
-                ),
-                d::optional("execution_context_iid", 4, d::Kind::Uint64),
-                d::optional(
-                    "callstack",
-                    5,
-                    d::Kind::Message(|| crate::InlineCallstack::DESCRIPTOR),
-                ),
-                d::optional("callstack_iid", 6, d::Kind::Uint64),
-                d::optional("unwind_error", 7, d::Kind::String),
-                d::optional("unwind_error_iid", 8, d::Kind::Uint64),
-                d::optional(
-                    "primary_descriptor",
-                    9,
-                    d::Kind::Message(|| StackSampleCounterDescriptor::DESCRIPTOR),
-                ),
-                d::optional("primary_descriptor_iid", 10, d::Kind::Uint64),
-                d::optional("primary_weight", 11, d::Kind::Uint64),
-                d::repeated(
-                    "follower_descriptors",
-                    12,
-                    d::Kind::Message(|| StackSampleCounterDescriptor::DESCRIPTOR),
-                ),
-                d::packed("follower_descriptor_iids", 13, d::Kind::Uint64),
-                d::packed("follower_weights", 14, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.StackSample",
+        &[
+            d::optional("task_context", 1, d::of!(StackSampleTaskContext)),
+            d::optional("task_context_iid", 2, d::Kind::Uint64),
+            d::optional("execution_context", 3, d::of!(StackSampleExecutionContext)),
+            d::optional("execution_context_iid", 4, d::Kind::Uint64),
+            d::optional("callstack", 5, d::of!(crate ::InlineCallstack)),
+            d::optional("callstack_iid", 6, d::Kind::Uint64),
+            d::optional("unwind_error", 7, d::Kind::String),
+            d::optional("unwind_error_iid", 8, d::Kind::Uint64),
+            d::optional("primary_descriptor", 9, d::of!(StackSampleCounterDescriptor)),
+            d::optional("primary_descriptor_iid", 10, d::Kind::Uint64),
+            d::optional("primary_weight", 11, d::Kind::Uint64),
+            d::repeated(
+                "follower_descriptors",
+                12,
+                d::of!(StackSampleCounterDescriptor),
+            ),
+            d::packed("follower_descriptor_iids", 13, d::Kind::Uint64),
+            d::packed("follower_weights", 14, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.StackSample.TaskContext`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StackSampleTaskContext {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub pid: Option<u32>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub tid: Option<u32>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub async_id: Option<u64>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(uint32, 2)] pub pid: Option<u32>,
+    #[pb(uint32, 3)] pub tid: Option<u32>,
+    #[pb(uint64, 4)] pub async_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`StackSampleTaskContext`], field by field; dropping it closes the message.
-pub struct StackSampleTaskContextWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`StackSampleTaskContext`]; dropping it closes the message.
+pub struct StackSampleTaskContextWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for StackSampleTaskContextWriter<'w> {
     const NAME: &'static str = "perfetto.protos.StackSample.TaskContext";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl StackSampleTaskContextWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn pid(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn tid(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn async_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn async_id(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.StackSample.TaskContext` where it lies, field by field.
+pub type StackSampleTaskContextReader<'a> = rt::TypedReader<
+    'a,
+    StackSampleTaskContextField_<'a>,
+>;
 /// A field of a `perfetto.protos.StackSample.TaskContext`.
 #[derive(Clone, Copy, Debug)]
 pub enum StackSampleTaskContextField_<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, uint32.
     Pid(u32),
-    /// Field 3, uint32.
     Tid(u32),
-    /// Field 4, uint64.
     AsyncId(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.StackSample.TaskContext` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct StackSampleTaskContextReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> StackSampleTaskContextReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<StackSampleTaskContextField_<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => StackSampleTaskContextField_::Iid(f.uint64()?),
-                    16 => StackSampleTaskContextField_::Pid(f.uint32()?),
-                    24 => StackSampleTaskContextField_::Tid(f.uint32()?),
-                    32 => StackSampleTaskContextField_::AsyncId(f.uint64()?),
-                    _ => StackSampleTaskContextField_::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for StackSampleTaskContextField_<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            16 => Self::Pid(f.uint32()?),
+            24 => Self::Tid(f.uint32()?),
+            32 => Self::AsyncId(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for StackSampleTaskContextReader<'a> {
-    type Item = Result<StackSampleTaskContextField_<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl StackSampleTaskContext {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.StackSample.TaskContext",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("pid", 2, d::Kind::Uint32),
-                d::optional("tid", 3, d::Kind::Uint32),
-                d::optional("async_id", 4, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.StackSample.TaskContext",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("pid", 2, d::Kind::Uint32),
+            d::optional("tid", 3, d::Kind::Uint32),
+            d::optional("async_id", 4, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.StackSample.AsyncContextDescriptor`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StackSampleAsyncContextDescriptor {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub name: Option<String>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub kind: Option<String>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub parent_iid: Option<u64>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(string, 2)] pub name: Option<String>,
+    #[pb(string, 3)] pub kind: Option<String>,
+    #[pb(uint64, 4)] pub parent_iid: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`StackSampleAsyncContextDescriptor`], field by field; dropping it closes the message.
-pub struct StackSampleAsyncContextDescriptorWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`StackSampleAsyncContextDescriptor`]; dropping it closes the message.
+pub struct StackSampleAsyncContextDescriptorWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for StackSampleAsyncContextDescriptorWriter<'w> {
     const NAME: &'static str = "perfetto.protos.StackSample.AsyncContextDescriptor";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl StackSampleAsyncContextDescriptorWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn kind(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn parent_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn kind(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn parent_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.StackSample.AsyncContextDescriptor` where it lies, field by field.
+pub type StackSampleAsyncContextDescriptorReader<'a> = rt::TypedReader<
+    'a,
+    StackSampleAsyncContextDescriptorField<'a>,
+>;
 /// A field of a `perfetto.protos.StackSample.AsyncContextDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum StackSampleAsyncContextDescriptorField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, string.
     Name(&'a str),
-    /// Field 3, string.
     Kind(&'a str),
-    /// Field 4, uint64.
     ParentIid(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.StackSample.AsyncContextDescriptor` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct StackSampleAsyncContextDescriptorReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> StackSampleAsyncContextDescriptorReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<StackSampleAsyncContextDescriptorField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => StackSampleAsyncContextDescriptorField::Iid(f.uint64()?),
-                    18 => StackSampleAsyncContextDescriptorField::Name(f.string()?),
-                    26 => StackSampleAsyncContextDescriptorField::Kind(f.string()?),
-                    32 => StackSampleAsyncContextDescriptorField::ParentIid(f.uint64()?),
-                    _ => StackSampleAsyncContextDescriptorField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for StackSampleAsyncContextDescriptorField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            18 => Self::Name(f.string()?),
+            26 => Self::Kind(f.string()?),
+            32 => Self::ParentIid(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for StackSampleAsyncContextDescriptorReader<'a> {
-    type Item = Result<StackSampleAsyncContextDescriptorField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl StackSampleAsyncContextDescriptor {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.StackSample.AsyncContextDescriptor",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("name", 2, d::Kind::String),
-                d::optional("kind", 3, d::Kind::String),
-                d::optional("parent_iid", 4, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.StackSample.AsyncContextDescriptor",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("name", 2, d::Kind::String),
+            d::optional("kind", 3, d::Kind::String),
+            d::optional("parent_iid", 4, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.StackSample.ExecutionContext`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StackSampleExecutionContext {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub cpu: Option<u32>,
-    /// Field 3, enumeration.
-    #[pb(enumeration, 3)]
-    pub mode: Option<StackSampleMode>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(uint32, 2)] pub cpu: Option<u32>,
+    #[pb(enumeration, 3)] pub mode: Option<StackSampleMode>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`StackSampleExecutionContext`], field by field; dropping it closes the message.
-pub struct StackSampleExecutionContextWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`StackSampleExecutionContext`]; dropping it closes the message.
+pub struct StackSampleExecutionContextWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for StackSampleExecutionContextWriter<'w> {
     const NAME: &'static str = "perfetto.protos.StackSample.ExecutionContext";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl StackSampleExecutionContextWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn cpu(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, enumeration.
-    #[inline]
-    pub fn mode(&mut self, value: StackSampleMode) -> &mut Self {
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn mode(&mut self, value: StackSampleMode) -> &mut Self {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.StackSample.ExecutionContext` where it lies, field by field.
+pub type StackSampleExecutionContextReader<'a> = rt::TypedReader<
+    'a,
+    StackSampleExecutionContextField_<'a>,
+>;
 /// A field of a `perfetto.protos.StackSample.ExecutionContext`.
 #[derive(Clone, Copy, Debug)]
 pub enum StackSampleExecutionContextField_<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, uint32.
     Cpu(u32),
-    /// Field 3, enumeration.
     Mode(StackSampleMode),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.StackSample.ExecutionContext` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct StackSampleExecutionContextReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> StackSampleExecutionContextReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<StackSampleExecutionContextField_<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => StackSampleExecutionContextField_::Iid(f.uint64()?),
-                    16 => StackSampleExecutionContextField_::Cpu(f.uint32()?),
-                    24 => {
-                        StackSampleExecutionContextField_::Mode(
-                            StackSampleMode(f.enumeration()?),
-                        )
-                    }
-                    _ => StackSampleExecutionContextField_::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for StackSampleExecutionContextField_<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            16 => Self::Cpu(f.uint32()?),
+            24 => Self::Mode(StackSampleMode(f.enumeration()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for StackSampleExecutionContextReader<'a> {
-    type Item = Result<StackSampleExecutionContextField_<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl StackSampleExecutionContext {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.StackSample.ExecutionContext",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("cpu", 2, d::Kind::Uint32),
-                d::optional("mode", 3, d::enum_kind::<StackSampleMode>()),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.StackSample.ExecutionContext",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("cpu", 2, d::Kind::Uint32),
+            d::optional("mode", 3, d::enum_kind::<StackSampleMode>()),
+        ],
+    );
 }
+
 /// `perfetto.protos.StackSample.CounterDescriptor`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StackSampleCounterDescriptor {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub name: Option<String>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(string, 2)] pub name: Option<String>,
     /// At most one of these.
-    #[pb(oneof, 3, 4)]
-    pub unit_field: Option<StackSampleCounterDescriptorUnitField>,
-    /// Field 5, uint64.
-    #[pb(uint64, 5)]
-    pub unit_multiplier: Option<u64>,
-    /// Field 6, string.
-    #[pb(string, 6)]
-    pub description: Option<String>,
-    /// Field 7, enumeration.
-    #[pb(enumeration, 7)]
-    pub scope: Option<StackSampleCounterDescriptorScope>,
+    #[pb(oneof, 3, 4)] pub unit_field: Option<StackSampleCounterDescriptorUnitField>,
+    #[pb(uint64, 5)] pub unit_multiplier: Option<u64>,
+    #[pb(string, 6)] pub description: Option<String>,
+    #[pb(enumeration, 7)] pub scope: Option<StackSampleCounterDescriptorScope>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.StackSample.CounterDescriptor.unit_field`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum StackSampleCounterDescriptorUnitField {
-    /// Field 3, enumeration.
-    #[pb(enumeration, 3)]
-    Unit(StackSampleUnit),
-    /// Field 4, string.
-    #[pb(string, 4)]
-    UnitStr(String),
+    #[pb(enumeration, 3)] Unit(StackSampleUnit),
+    #[pb(string, 4)] UnitStr(String),
 }
-/// Writes a [`StackSampleCounterDescriptor`], field by field; dropping it closes the message.
-pub struct StackSampleCounterDescriptorWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`StackSampleCounterDescriptor`]; dropping it closes the message.
+pub struct StackSampleCounterDescriptorWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for StackSampleCounterDescriptorWriter<'w> {
     const NAME: &'static str = "perfetto.protos.StackSample.CounterDescriptor";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl StackSampleCounterDescriptorWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, enumeration.
-    #[inline]
-    pub fn unit(&mut self, value: StackSampleUnit) -> &mut Self {
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn unit(&mut self, value: StackSampleUnit) -> &mut Self {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
-    /// Field 4, string.
-    #[inline]
-    pub fn unit_str(&mut self, value: &str) -> &mut Self {
-        rt::string::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, uint64.
-    #[inline]
-    pub fn unit_multiplier(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, string.
-    #[inline]
-    pub fn description(&mut self, value: &str) -> &mut Self {
-        rt::string::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, enumeration.
-    #[inline]
-    pub fn scope(&mut self, value: StackSampleCounterDescriptorScope) -> &mut Self {
+    #[inline] pub fn unit_str(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+    #[inline] pub fn unit_multiplier(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+    #[inline] pub fn scope(&mut self, value: StackSampleCounterDescriptorScope) -> &mut Self {
         rt::enumeration::<7>(&mut self.s, value.0);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.StackSample.CounterDescriptor` where it lies, field by field.
+pub type StackSampleCounterDescriptorReader<'a> = rt::TypedReader<
+    'a,
+    StackSampleCounterDescriptorField<'a>,
+>;
 /// A field of a `perfetto.protos.StackSample.CounterDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum StackSampleCounterDescriptorField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, string.
     Name(&'a str),
-    /// Field 3, enumeration.
     Unit(StackSampleUnit),
-    /// Field 4, string.
     UnitStr(&'a str),
-    /// Field 5, uint64.
     UnitMultiplier(u64),
-    /// Field 6, string.
     Description(&'a str),
-    /// Field 7, enumeration.
     Scope(StackSampleCounterDescriptorScope),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.StackSample.CounterDescriptor` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct StackSampleCounterDescriptorReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> StackSampleCounterDescriptorReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<StackSampleCounterDescriptorField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => StackSampleCounterDescriptorField::Iid(f.uint64()?),
-                    18 => StackSampleCounterDescriptorField::Name(f.string()?),
-                    24 => {
-                        StackSampleCounterDescriptorField::Unit(
-                            StackSampleUnit(f.enumeration()?),
-                        )
-                    }
-                    34 => StackSampleCounterDescriptorField::UnitStr(f.string()?),
-                    40 => StackSampleCounterDescriptorField::UnitMultiplier(f.uint64()?),
-                    50 => StackSampleCounterDescriptorField::Description(f.string()?),
-                    56 => {
-                        StackSampleCounterDescriptorField::Scope(
-                            StackSampleCounterDescriptorScope(f.enumeration()?),
-                        )
-                    }
-                    _ => StackSampleCounterDescriptorField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for StackSampleCounterDescriptorField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            18 => Self::Name(f.string()?),
+            24 => Self::Unit(StackSampleUnit(f.enumeration()?)),
+            34 => Self::UnitStr(f.string()?),
+            40 => Self::UnitMultiplier(f.uint64()?),
+            50 => Self::Description(f.string()?),
+            56 => Self::Scope(StackSampleCounterDescriptorScope(f.enumeration()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for StackSampleCounterDescriptorReader<'a> {
-    type Item = Result<StackSampleCounterDescriptorField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl StackSampleCounterDescriptor {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.StackSample.CounterDescriptor",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("name", 2, d::Kind::String),
-                d::optional("unit", 3, d::enum_kind::<StackSampleUnit>()),
-                d::optional("unit_str", 4, d::Kind::String),
-                d::optional("unit_multiplier", 5, d::Kind::Uint64),
-                d::optional("description", 6, d::Kind::String),
-                d::optional(
-                    "scope",
-                    7,
-                    d::enum_kind::<StackSampleCounterDescriptorScope>(),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.StackSample.CounterDescriptor",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("name", 2, d::Kind::String),
+            d::optional("unit", 3, d::enum_kind::<StackSampleUnit>()),
+            d::optional("unit_str", 4, d::Kind::String),
+            d::optional("unit_multiplier", 5, d::Kind::Uint64),
+            d::optional("description", 6, d::Kind::String),
+            d::optional("scope", 7, d::enum_kind::<StackSampleCounterDescriptorScope>()),
+        ],
+    );
 }
+
 /// `perfetto.protos.StackSampleDefaults`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StackSampleDefaults {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub source: Option<String>,
-    /// Field 2, message.
-    #[pb(message, 2)]
-    pub primary_descriptor: Option<StackSampleCounterDescriptor>,
-    /// Field 3, repeated message.
-    #[pb(message, 3, repeated)]
-    pub follower_descriptors: Vec<StackSampleCounterDescriptor>,
+    #[pb(string, 1)] pub source: Option<String>,
+    #[pb(message, 2)] pub primary_descriptor: Option<StackSampleCounterDescriptor>,
+    #[pb(message, 3, repeated)] pub follower_descriptors: Vec<StackSampleCounterDescriptor>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`StackSampleDefaults`], field by field; dropping it closes the message.
-pub struct StackSampleDefaultsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`StackSampleDefaults`]; dropping it closes the message.
+pub struct StackSampleDefaultsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for StackSampleDefaultsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.StackSampleDefaults";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl StackSampleDefaultsWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn source(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, message.
-    #[inline]
-    pub fn primary_descriptor(&mut self) -> StackSampleCounterDescriptorWriter<'_> {
+    #[inline] pub fn source(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn primary_descriptor(&mut self) -> StackSampleCounterDescriptorWriter<'_> {
         rt::message::<2, _>(&mut self.s)
     }
-    /// `primary_descriptor`, its body already encoded.
-    #[inline]
-    pub fn primary_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn primary_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Field 3, repeated message.
-    #[inline]
-    pub fn follower_descriptors(&mut self) -> StackSampleCounterDescriptorWriter<'_> {
+    #[inline] pub fn follower_descriptors(&mut self) -> StackSampleCounterDescriptorWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
-    /// `follower_descriptors`, its body already encoded.
-    #[inline]
-    pub fn follower_descriptors_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn follower_descriptors_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.StackSampleDefaults` where it lies, field by field.
+pub type StackSampleDefaultsReader<'a> = rt::TypedReader<
+    'a,
+    StackSampleDefaultsField<'a>,
+>;
 /// A field of a `perfetto.protos.StackSampleDefaults`.
 #[derive(Clone, Copy, Debug)]
 pub enum StackSampleDefaultsField<'a> {
-    /// Field 1, string.
     Source(&'a str),
-    /// Field 2, message.
     PrimaryDescriptor(StackSampleCounterDescriptorReader<'a>),
-    /// Field 3, repeated message.
     FollowerDescriptors(StackSampleCounterDescriptorReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.StackSampleDefaults` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct StackSampleDefaultsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> StackSampleDefaultsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<StackSampleDefaultsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => StackSampleDefaultsField::Source(f.string()?),
-                    18 => {
-                        StackSampleDefaultsField::PrimaryDescriptor(
-                            StackSampleCounterDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    26 => {
-                        StackSampleDefaultsField::FollowerDescriptors(
-                            StackSampleCounterDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => StackSampleDefaultsField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for StackSampleDefaultsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Source(f.string()?),
+            18 => {
+                Self::PrimaryDescriptor(
+                    StackSampleCounterDescriptorReader::new(f.bytes()?),
+                )
+            }
+            26 => {
+                Self::FollowerDescriptors(
+                    StackSampleCounterDescriptorReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for StackSampleDefaultsReader<'a> {
-    type Item = Result<StackSampleDefaultsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl StackSampleDefaults {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.StackSampleDefaults",
-            fields: &[
-                d::optional("source", 1, d::Kind::String),
-                d::optional(
-                    "primary_descriptor",
-                    2,
-                    d::Kind::Message(|| StackSampleCounterDescriptor::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "follower_descriptors",
-                    3,
-                    d::Kind::Message(|| StackSampleCounterDescriptor::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.StackSampleDefaults",
+        &[
+            d::optional("source", 1, d::Kind::String),
+            d::optional("primary_descriptor", 2, d::of!(StackSampleCounterDescriptor)),
+            d::repeated("follower_descriptors", 3, d::of!(StackSampleCounterDescriptor)),
+        ],
+    );
 }

@@ -2,733 +2,359 @@
 
 //! `perfetto/trace/ps/process_stats.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ProcessStats`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessStats {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub processes: Vec<ProcessStatsProcess>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub collection_end_timestamp: Option<u64>,
+    #[pb(message, 1, repeated)] pub processes: Vec<ProcessStatsProcess>,
+    #[pb(uint64, 2)] pub collection_end_timestamp: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ProcessStats`], field by field; dropping it closes the message.
-pub struct ProcessStatsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ProcessStats`]; dropping it closes the message.
+pub struct ProcessStatsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ProcessStatsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ProcessStats";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ProcessStatsWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn processes(&mut self) -> ProcessStatsProcessWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `processes`, its body already encoded.
-    #[inline]
-    pub fn processes_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn processes(&mut self) -> ProcessStatsProcessWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn processes_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn collection_end_timestamp(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn collection_end_timestamp(&mut self, value: u64) -> &mut Self {
         rt::uint64::<2>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ProcessStats` where it lies, field by field.
+pub type ProcessStatsReader<'a> = rt::TypedReader<'a, ProcessStatsField<'a>>;
 /// A field of a `perfetto.protos.ProcessStats`.
 #[derive(Clone, Copy, Debug)]
 pub enum ProcessStatsField<'a> {
-    /// Field 1, repeated message.
     Processes(ProcessStatsProcessReader<'a>),
-    /// Field 2, uint64.
     CollectionEndTimestamp(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ProcessStats` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessStatsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ProcessStatsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ProcessStatsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        ProcessStatsField::Processes(
-                            ProcessStatsProcessReader::new(f.bytes()?),
-                        )
-                    }
-                    16 => ProcessStatsField::CollectionEndTimestamp(f.uint64()?),
-                    _ => ProcessStatsField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ProcessStatsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Processes(ProcessStatsProcessReader::new(f.bytes()?)),
+            16 => Self::CollectionEndTimestamp(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ProcessStatsReader<'a> {
-    type Item = Result<ProcessStatsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ProcessStats {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ProcessStats",
-            fields: &[
-                d::repeated(
-                    "processes",
-                    1,
-                    d::Kind::Message(|| ProcessStatsProcess::DESCRIPTOR),
-                ),
-                d::optional("collection_end_timestamp", 2, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProcessStats",
+        &[
+            d::repeated("processes", 1, d::of!(ProcessStatsProcess)),
+            d::optional("collection_end_timestamp", 2, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.ProcessStats.Thread`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessStatsThread {
-    /// Field 1, int32.
-    #[pb(int32, 1)]
-    pub tid: Option<i32>,
+    #[pb(int32, 1)] pub tid: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ProcessStatsThread`], field by field; dropping it closes the message.
-pub struct ProcessStatsThreadWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ProcessStatsThread`]; dropping it closes the message.
+pub struct ProcessStatsThreadWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ProcessStatsThreadWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ProcessStats.Thread";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ProcessStatsThreadWriter<'_> {
-    /// Field 1, int32.
-    #[inline]
-    pub fn tid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn tid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ProcessStats.Thread` where it lies, field by field.
+pub type ProcessStatsThreadReader<'a> = rt::TypedReader<'a, ProcessStatsThreadField<'a>>;
 /// A field of a `perfetto.protos.ProcessStats.Thread`.
 #[derive(Clone, Copy, Debug)]
 pub enum ProcessStatsThreadField<'a> {
-    /// Field 1, int32.
     Tid(i32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ProcessStats.Thread` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessStatsThreadReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ProcessStatsThreadReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ProcessStatsThreadField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => ProcessStatsThreadField::Tid(f.int32()?),
-                    _ => ProcessStatsThreadField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ProcessStatsThreadField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Tid(f.int32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ProcessStatsThreadReader<'a> {
-    type Item = Result<ProcessStatsThreadField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ProcessStatsThread {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ProcessStats.Thread",
-            fields: &[d::optional("tid", 1, d::Kind::Int32)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProcessStats.Thread",
+        &[d::optional("tid", 1, d::Kind::Int32)],
+    );
 }
+
 /// `perfetto.protos.ProcessStats.FDInfo`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessStatsFDInfo {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub fd: Option<u64>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub path: Option<String>,
+    #[pb(uint64, 1)] pub fd: Option<u64>,
+    #[pb(string, 2)] pub path: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ProcessStatsFDInfo`], field by field; dropping it closes the message.
-pub struct ProcessStatsFDInfoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ProcessStatsFDInfo`]; dropping it closes the message.
+pub struct ProcessStatsFDInfoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ProcessStatsFDInfoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ProcessStats.FDInfo";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ProcessStatsFDInfoWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn fd(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn path(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn fd(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ProcessStats.FDInfo` where it lies, field by field.
+pub type ProcessStatsFDInfoReader<'a> = rt::TypedReader<'a, ProcessStatsFDInfoField<'a>>;
 /// A field of a `perfetto.protos.ProcessStats.FDInfo`.
 #[derive(Clone, Copy, Debug)]
 pub enum ProcessStatsFDInfoField<'a> {
-    /// Field 1, uint64.
     Fd(u64),
-    /// Field 2, string.
     Path(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ProcessStats.FDInfo` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessStatsFDInfoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ProcessStatsFDInfoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ProcessStatsFDInfoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => ProcessStatsFDInfoField::Fd(f.uint64()?),
-                    18 => ProcessStatsFDInfoField::Path(f.string()?),
-                    _ => ProcessStatsFDInfoField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ProcessStatsFDInfoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Fd(f.uint64()?),
+            18 => Self::Path(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ProcessStatsFDInfoReader<'a> {
-    type Item = Result<ProcessStatsFDInfoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ProcessStatsFDInfo {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ProcessStats.FDInfo",
-            fields: &[
-                d::optional("fd", 1, d::Kind::Uint64),
-                d::optional("path", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProcessStats.FDInfo",
+        &[d::optional("fd", 1, d::Kind::Uint64), d::optional("path", 2, d::Kind::String)],
+    );
 }
+
 /// `perfetto.protos.ProcessStats.Process`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessStatsProcess {
-    /// Field 1, int32.
-    #[pb(int32, 1)]
-    pub pid: Option<i32>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub vm_size_kb: Option<u64>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub vm_rss_kb: Option<u64>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub rss_anon_kb: Option<u64>,
-    /// Field 5, uint64.
-    #[pb(uint64, 5)]
-    pub rss_file_kb: Option<u64>,
-    /// Field 6, uint64.
-    #[pb(uint64, 6)]
-    pub rss_shmem_kb: Option<u64>,
-    /// Field 7, uint64.
-    #[pb(uint64, 7)]
-    pub vm_swap_kb: Option<u64>,
-    /// Field 8, uint64.
-    #[pb(uint64, 8)]
-    pub vm_locked_kb: Option<u64>,
-    /// Field 9, uint64.
-    #[pb(uint64, 9)]
-    pub vm_hwm_kb: Option<u64>,
-    /// Field 10, int64.
-    #[pb(int64, 10)]
-    pub oom_score_adj: Option<i64>,
-    /// Field 11, repeated message.
-    #[pb(message, 11, repeated)]
-    pub threads: Vec<ProcessStatsThread>,
-    /// Field 12, bool.
-    #[pb(bool, 12)]
-    pub is_peak_rss_resettable: Option<bool>,
-    /// Field 13, uint32.
-    #[pb(uint32, 13)]
-    pub chrome_private_footprint_kb: Option<u32>,
-    /// Field 14, uint32.
-    #[pb(uint32, 14)]
-    pub chrome_peak_resident_set_kb: Option<u32>,
-    /// Field 15, repeated message.
-    #[pb(message, 15, repeated)]
-    pub fds: Vec<ProcessStatsFDInfo>,
-    /// Field 16, uint64.
-    #[pb(uint64, 16)]
-    pub smr_rss_kb: Option<u64>,
-    /// Field 17, uint64.
-    #[pb(uint64, 17)]
-    pub smr_pss_kb: Option<u64>,
-    /// Field 18, uint64.
-    #[pb(uint64, 18)]
-    pub smr_pss_anon_kb: Option<u64>,
-    /// Field 19, uint64.
-    #[pb(uint64, 19)]
-    pub smr_pss_file_kb: Option<u64>,
-    /// Field 20, uint64.
-    #[pb(uint64, 20)]
-    pub smr_pss_shmem_kb: Option<u64>,
-    /// Field 21, uint64.
-    #[pb(uint64, 21)]
-    pub runtime_user_mode: Option<u64>,
-    /// Field 22, uint64.
-    #[pb(uint64, 22)]
-    pub runtime_kernel_mode: Option<u64>,
-    /// Field 23, uint64.
-    #[pb(uint64, 23)]
-    pub smr_swap_pss_kb: Option<u64>,
-    /// Field 24, uint64.
-    #[pb(uint64, 24)]
-    pub dmabuf_rss_kb: Option<u64>,
+    #[pb(int32, 1)] pub pid: Option<i32>,
+    #[pb(uint64, 2)] pub vm_size_kb: Option<u64>,
+    #[pb(uint64, 3)] pub vm_rss_kb: Option<u64>,
+    #[pb(uint64, 4)] pub rss_anon_kb: Option<u64>,
+    #[pb(uint64, 5)] pub rss_file_kb: Option<u64>,
+    #[pb(uint64, 6)] pub rss_shmem_kb: Option<u64>,
+    #[pb(uint64, 7)] pub vm_swap_kb: Option<u64>,
+    #[pb(uint64, 8)] pub vm_locked_kb: Option<u64>,
+    #[pb(uint64, 9)] pub vm_hwm_kb: Option<u64>,
+    #[pb(int64, 10)] pub oom_score_adj: Option<i64>,
+    #[pb(message, 11, repeated)] pub threads: Vec<ProcessStatsThread>,
+    #[pb(bool, 12)] pub is_peak_rss_resettable: Option<bool>,
+    #[pb(uint32, 13)] pub chrome_private_footprint_kb: Option<u32>,
+    #[pb(uint32, 14)] pub chrome_peak_resident_set_kb: Option<u32>,
+    #[pb(message, 15, repeated)] pub fds: Vec<ProcessStatsFDInfo>,
+    #[pb(uint64, 16)] pub smr_rss_kb: Option<u64>,
+    #[pb(uint64, 17)] pub smr_pss_kb: Option<u64>,
+    #[pb(uint64, 18)] pub smr_pss_anon_kb: Option<u64>,
+    #[pb(uint64, 19)] pub smr_pss_file_kb: Option<u64>,
+    #[pb(uint64, 20)] pub smr_pss_shmem_kb: Option<u64>,
+    #[pb(uint64, 21)] pub runtime_user_mode: Option<u64>,
+    #[pb(uint64, 22)] pub runtime_kernel_mode: Option<u64>,
+    #[pb(uint64, 23)] pub smr_swap_pss_kb: Option<u64>,
+    #[pb(uint64, 24)] pub dmabuf_rss_kb: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ProcessStatsProcess`], field by field; dropping it closes the message.
-pub struct ProcessStatsProcessWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ProcessStatsProcess`]; dropping it closes the message.
+pub struct ProcessStatsProcessWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ProcessStatsProcessWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ProcessStats.Process";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ProcessStatsProcessWriter<'_> {
-    /// Field 1, int32.
-    #[inline]
-    pub fn pid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn vm_size_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn vm_rss_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn rss_anon_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, uint64.
-    #[inline]
-    pub fn rss_file_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, uint64.
-    #[inline]
-    pub fn rss_shmem_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, uint64.
-    #[inline]
-    pub fn vm_swap_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, uint64.
-    #[inline]
-    pub fn vm_locked_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 9, uint64.
-    #[inline]
-    pub fn vm_hwm_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<9>(&mut self.s, value);
-        self
-    }
-    /// Field 10, int64.
-    #[inline]
-    pub fn oom_score_adj(&mut self, value: i64) -> &mut Self {
-        rt::int64::<10>(&mut self.s, value);
-        self
-    }
-    /// Field 11, repeated message.
-    #[inline]
-    pub fn threads(&mut self) -> ProcessStatsThreadWriter<'_> {
-        rt::message::<11, _>(&mut self.s)
-    }
-    /// `threads`, its body already encoded.
-    #[inline]
-    pub fn threads_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<11>(&mut self.s, body);
-        self
-    }
-    /// Field 12, bool.
-    #[inline]
-    pub fn is_peak_rss_resettable(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+    #[inline] pub fn vm_size_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn vm_rss_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn rss_anon_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    #[inline] pub fn rss_file_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    #[inline] pub fn rss_shmem_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    #[inline] pub fn vm_swap_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+    #[inline] pub fn vm_locked_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    #[inline] pub fn vm_hwm_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
+    #[inline] pub fn oom_score_adj(&mut self, value: i64) -> &mut Self { rt::int64::<10>(&mut self.s, value); self }
+    #[inline] pub fn threads(&mut self) -> ProcessStatsThreadWriter<'_> { rt::message::<11, _>(&mut self.s) }
+    #[inline] pub fn threads_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<11>(&mut self.s, body); self }
+    #[inline] pub fn is_peak_rss_resettable(&mut self, value: bool) -> &mut Self {
         rt::bool::<12>(&mut self.s, value);
         self
     }
-    /// Field 13, uint32.
-    #[inline]
-    pub fn chrome_private_footprint_kb(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn chrome_private_footprint_kb(&mut self, value: u32) -> &mut Self {
         rt::uint32::<13>(&mut self.s, value);
         self
     }
-    /// Field 14, uint32.
-    #[inline]
-    pub fn chrome_peak_resident_set_kb(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn chrome_peak_resident_set_kb(&mut self, value: u32) -> &mut Self {
         rt::uint32::<14>(&mut self.s, value);
         self
     }
-    /// Field 15, repeated message.
-    #[inline]
-    pub fn fds(&mut self) -> ProcessStatsFDInfoWriter<'_> {
-        rt::message::<15, _>(&mut self.s)
-    }
-    /// `fds`, its body already encoded.
-    #[inline]
-    pub fn fds_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<15>(&mut self.s, body);
-        self
-    }
-    /// Field 16, uint64.
-    #[inline]
-    pub fn smr_rss_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<16>(&mut self.s, value);
-        self
-    }
-    /// Field 17, uint64.
-    #[inline]
-    pub fn smr_pss_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<17>(&mut self.s, value);
-        self
-    }
-    /// Field 18, uint64.
-    #[inline]
-    pub fn smr_pss_anon_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<18>(&mut self.s, value);
-        self
-    }
-    /// Field 19, uint64.
-    #[inline]
-    pub fn smr_pss_file_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<19>(&mut self.s, value);
-        self
-    }
-    /// Field 20, uint64.
-    #[inline]
-    pub fn smr_pss_shmem_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<20>(&mut self.s, value);
-        self
-    }
-    /// Field 21, uint64.
-    #[inline]
-    pub fn runtime_user_mode(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn fds(&mut self) -> ProcessStatsFDInfoWriter<'_> { rt::message::<15, _>(&mut self.s) }
+    #[inline] pub fn fds_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<15>(&mut self.s, body); self }
+    #[inline] pub fn smr_rss_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<16>(&mut self.s, value); self }
+    #[inline] pub fn smr_pss_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<17>(&mut self.s, value); self }
+    #[inline] pub fn smr_pss_anon_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<18>(&mut self.s, value); self }
+    #[inline] pub fn smr_pss_file_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<19>(&mut self.s, value); self }
+    #[inline] pub fn smr_pss_shmem_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<20>(&mut self.s, value); self }
+    #[inline] pub fn runtime_user_mode(&mut self, value: u64) -> &mut Self {
         rt::uint64::<21>(&mut self.s, value);
         self
     }
-    /// Field 22, uint64.
-    #[inline]
-    pub fn runtime_kernel_mode(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn runtime_kernel_mode(&mut self, value: u64) -> &mut Self {
         rt::uint64::<22>(&mut self.s, value);
         self
     }
-    /// Field 23, uint64.
-    #[inline]
-    pub fn smr_swap_pss_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<23>(&mut self.s, value);
-        self
-    }
-    /// Field 24, uint64.
-    #[inline]
-    pub fn dmabuf_rss_kb(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<24>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn smr_swap_pss_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<23>(&mut self.s, value); self }
+    #[inline] pub fn dmabuf_rss_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<24>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ProcessStats.Process` where it lies, field by field.
+pub type ProcessStatsProcessReader<'a> = rt::TypedReader<
+    'a,
+    ProcessStatsProcessField<'a>,
+>;
 /// A field of a `perfetto.protos.ProcessStats.Process`.
 #[derive(Clone, Copy, Debug)]
 pub enum ProcessStatsProcessField<'a> {
-    /// Field 1, int32.
     Pid(i32),
-    /// Field 2, uint64.
     VmSizeKb(u64),
-    /// Field 3, uint64.
     VmRssKb(u64),
-    /// Field 4, uint64.
     RssAnonKb(u64),
-    /// Field 5, uint64.
     RssFileKb(u64),
-    /// Field 6, uint64.
     RssShmemKb(u64),
-    /// Field 7, uint64.
     VmSwapKb(u64),
-    /// Field 8, uint64.
     VmLockedKb(u64),
-    /// Field 9, uint64.
     VmHwmKb(u64),
-    /// Field 10, int64.
     OomScoreAdj(i64),
-    /// Field 11, repeated message.
     Threads(ProcessStatsThreadReader<'a>),
-    /// Field 12, bool.
     IsPeakRssResettable(bool),
-    /// Field 13, uint32.
     ChromePrivateFootprintKb(u32),
-    /// Field 14, uint32.
     ChromePeakResidentSetKb(u32),
-    /// Field 15, repeated message.
     Fds(ProcessStatsFDInfoReader<'a>),
-    /// Field 16, uint64.
     SmrRssKb(u64),
-    /// Field 17, uint64.
     SmrPssKb(u64),
-    /// Field 18, uint64.
     SmrPssAnonKb(u64),
-    /// Field 19, uint64.
     SmrPssFileKb(u64),
-    /// Field 20, uint64.
     SmrPssShmemKb(u64),
-    /// Field 21, uint64.
     RuntimeUserMode(u64),
-    /// Field 22, uint64.
     RuntimeKernelMode(u64),
-    /// Field 23, uint64.
     SmrSwapPssKb(u64),
-    /// Field 24, uint64.
     DmabufRssKb(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ProcessStats.Process` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessStatsProcessReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ProcessStatsProcessReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ProcessStatsProcessField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => ProcessStatsProcessField::Pid(f.int32()?),
-                    16 => ProcessStatsProcessField::VmSizeKb(f.uint64()?),
-                    24 => ProcessStatsProcessField::VmRssKb(f.uint64()?),
-                    32 => ProcessStatsProcessField::RssAnonKb(f.uint64()?),
-                    40 => ProcessStatsProcessField::RssFileKb(f.uint64()?),
-                    48 => ProcessStatsProcessField::RssShmemKb(f.uint64()?),
-                    56 => ProcessStatsProcessField::VmSwapKb(f.uint64()?),
-                    64 => ProcessStatsProcessField::VmLockedKb(f.uint64()?),
-                    72 => ProcessStatsProcessField::VmHwmKb(f.uint64()?),
-                    80 => ProcessStatsProcessField::OomScoreAdj(f.int64()?),
-                    90 => {
-                        ProcessStatsProcessField::Threads(
-                            ProcessStatsThreadReader::new(f.bytes()?),
-                        )
-                    }
-                    96 => ProcessStatsProcessField::IsPeakRssResettable(f.bool()?),
-                    104 => {
-                        ProcessStatsProcessField::ChromePrivateFootprintKb(f.uint32()?)
-                    }
-                    112 => ProcessStatsProcessField::ChromePeakResidentSetKb(f.uint32()?),
-                    122 => {
-                        ProcessStatsProcessField::Fds(
-                            ProcessStatsFDInfoReader::new(f.bytes()?),
-                        )
-                    }
-                    128 => ProcessStatsProcessField::SmrRssKb(f.uint64()?),
-                    136 => ProcessStatsProcessField::SmrPssKb(f.uint64()?),
-                    144 => ProcessStatsProcessField::SmrPssAnonKb(f.uint64()?),
-                    152 => ProcessStatsProcessField::SmrPssFileKb(f.uint64()?),
-                    160 => ProcessStatsProcessField::SmrPssShmemKb(f.uint64()?),
-                    168 => ProcessStatsProcessField::RuntimeUserMode(f.uint64()?),
-                    176 => ProcessStatsProcessField::RuntimeKernelMode(f.uint64()?),
-                    184 => ProcessStatsProcessField::SmrSwapPssKb(f.uint64()?),
-                    192 => ProcessStatsProcessField::DmabufRssKb(f.uint64()?),
-                    _ => ProcessStatsProcessField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ProcessStatsProcessField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Pid(f.int32()?),
+            16 => Self::VmSizeKb(f.uint64()?),
+            24 => Self::VmRssKb(f.uint64()?),
+            32 => Self::RssAnonKb(f.uint64()?),
+            40 => Self::RssFileKb(f.uint64()?),
+            48 => Self::RssShmemKb(f.uint64()?),
+            56 => Self::VmSwapKb(f.uint64()?),
+            64 => Self::VmLockedKb(f.uint64()?),
+            72 => Self::VmHwmKb(f.uint64()?),
+            80 => Self::OomScoreAdj(f.int64()?),
+            90 => Self::Threads(ProcessStatsThreadReader::new(f.bytes()?)),
+            96 => Self::IsPeakRssResettable(f.bool()?),
+            104 => Self::ChromePrivateFootprintKb(f.uint32()?),
+            112 => Self::ChromePeakResidentSetKb(f.uint32()?),
+            122 => Self::Fds(ProcessStatsFDInfoReader::new(f.bytes()?)),
+            128 => Self::SmrRssKb(f.uint64()?),
+            136 => Self::SmrPssKb(f.uint64()?),
+            144 => Self::SmrPssAnonKb(f.uint64()?),
+            152 => Self::SmrPssFileKb(f.uint64()?),
+            160 => Self::SmrPssShmemKb(f.uint64()?),
+            168 => Self::RuntimeUserMode(f.uint64()?),
+            176 => Self::RuntimeKernelMode(f.uint64()?),
+            184 => Self::SmrSwapPssKb(f.uint64()?),
+            192 => Self::DmabufRssKb(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ProcessStatsProcessReader<'a> {
-    type Item = Result<ProcessStatsProcessField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ProcessStatsProcess {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ProcessStats.Process",
-            fields: &[
-                d::optional("pid", 1, d::Kind::Int32),
-                d::optional("vm_size_kb", 2, d::Kind::Uint64),
-                d::optional("vm_rss_kb", 3, d::Kind::Uint64),
-                d::optional("rss_anon_kb", 4, d::Kind::Uint64),
-                d::optional("rss_file_kb", 5, d::Kind::Uint64),
-                d::optional("rss_shmem_kb", 6, d::Kind::Uint64),
-                d::optional("vm_swap_kb", 7, d::Kind::Uint64),
-                d::optional("vm_locked_kb", 8, d::Kind::Uint64),
-                d::optional("vm_hwm_kb", 9, d::Kind::Uint64),
-                d::optional("oom_score_adj", 10, d::Kind::Int64),
-                d::repeated(
-                    "threads",
-                    11,
-                    d::Kind::Message(|| ProcessStatsThread::DESCRIPTOR),
-                ),
-                d::optional("is_peak_rss_resettable", 12, d::Kind::Bool),
-                d::optional("chrome_private_footprint_kb", 13, d::Kind::Uint32),
-                d::optional("chrome_peak_resident_set_kb", 14, d::Kind::Uint32),
-                d::repeated(
-                    "fds",
-                    15,
-                    d::Kind::Message(|| ProcessStatsFDInfo::DESCRIPTOR),
-                ),
-                d::optional("smr_rss_kb", 16, d::Kind::Uint64),
-                d::optional("smr_pss_kb", 17, d::Kind::Uint64),
-                d::optional("smr_pss_anon_kb", 18, d::Kind::Uint64),
-                d::optional("smr_pss_file_kb", 19, d::Kind::Uint64),
-                d::optional("smr_pss_shmem_kb", 20, d::Kind::Uint64),
-                d::optional("runtime_user_mode", 21, d::Kind::Uint64),
-                d::optional("runtime_kernel_mode", 22, d::Kind::Uint64),
-                d::optional("smr_swap_pss_kb", 23, d::Kind::Uint64),
-                d::optional("dmabuf_rss_kb", 24, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProcessStats.Process",
+        &[
+            d::optional("pid", 1, d::Kind::Int32),
+            d::optional("vm_size_kb", 2, d::Kind::Uint64),
+            d::optional("vm_rss_kb", 3, d::Kind::Uint64),
+            d::optional("rss_anon_kb", 4, d::Kind::Uint64),
+            d::optional("rss_file_kb", 5, d::Kind::Uint64),
+            d::optional("rss_shmem_kb", 6, d::Kind::Uint64),
+            d::optional("vm_swap_kb", 7, d::Kind::Uint64),
+            d::optional("vm_locked_kb", 8, d::Kind::Uint64),
+            d::optional("vm_hwm_kb", 9, d::Kind::Uint64),
+            d::optional("oom_score_adj", 10, d::Kind::Int64),
+            d::repeated("threads", 11, d::of!(ProcessStatsThread)),
+            d::optional("is_peak_rss_resettable", 12, d::Kind::Bool),
+            d::optional("chrome_private_footprint_kb", 13, d::Kind::Uint32),
+            d::optional("chrome_peak_resident_set_kb", 14, d::Kind::Uint32),
+            d::repeated("fds", 15, d::of!(ProcessStatsFDInfo)),
+            d::optional("smr_rss_kb", 16, d::Kind::Uint64),
+            d::optional("smr_pss_kb", 17, d::Kind::Uint64),
+            d::optional("smr_pss_anon_kb", 18, d::Kind::Uint64),
+            d::optional("smr_pss_file_kb", 19, d::Kind::Uint64),
+            d::optional("smr_pss_shmem_kb", 20, d::Kind::Uint64),
+            d::optional("runtime_user_mode", 21, d::Kind::Uint64),
+            d::optional("runtime_kernel_mode", 22, d::Kind::Uint64),
+            d::optional("smr_swap_pss_kb", 23, d::Kind::Uint64),
+            d::optional("dmabuf_rss_kb", 24, d::Kind::Uint64),
+        ],
+    );
 }

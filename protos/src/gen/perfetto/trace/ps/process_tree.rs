@@ -2,470 +2,233 @@
 
 //! `perfetto/trace/ps/process_tree.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ProcessTree`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessTree {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub processes: Vec<ProcessTreeProcess>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub threads: Vec<ProcessTreeThread>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub collection_end_timestamp: Option<u64>,
+    #[pb(message, 1, repeated)] pub processes: Vec<ProcessTreeProcess>,
+    #[pb(message, 2, repeated)] pub threads: Vec<ProcessTreeThread>,
+    #[pb(uint64, 3)] pub collection_end_timestamp: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ProcessTree`], field by field; dropping it closes the message.
-pub struct ProcessTreeWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ProcessTree`]; dropping it closes the message.
+pub struct ProcessTreeWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ProcessTreeWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ProcessTree";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ProcessTreeWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn processes(&mut self) -> ProcessTreeProcessWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `processes`, its body already encoded.
-    #[inline]
-    pub fn processes_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn processes(&mut self) -> ProcessTreeProcessWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn processes_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn threads(&mut self) -> ProcessTreeThreadWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `threads`, its body already encoded.
-    #[inline]
-    pub fn threads_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn collection_end_timestamp(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn threads(&mut self) -> ProcessTreeThreadWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn threads_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    #[inline] pub fn collection_end_timestamp(&mut self, value: u64) -> &mut Self {
         rt::uint64::<3>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ProcessTree` where it lies, field by field.
+pub type ProcessTreeReader<'a> = rt::TypedReader<'a, ProcessTreeField<'a>>;
 /// A field of a `perfetto.protos.ProcessTree`.
 #[derive(Clone, Copy, Debug)]
 pub enum ProcessTreeField<'a> {
-    /// Field 1, repeated message.
     Processes(ProcessTreeProcessReader<'a>),
-    /// Field 2, repeated message.
     Threads(ProcessTreeThreadReader<'a>),
-    /// Field 3, uint64.
     CollectionEndTimestamp(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ProcessTree` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessTreeReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ProcessTreeReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ProcessTreeField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        ProcessTreeField::Processes(
-                            ProcessTreeProcessReader::new(f.bytes()?),
-                        )
-                    }
-                    18 => {
-                        ProcessTreeField::Threads(
-                            ProcessTreeThreadReader::new(f.bytes()?),
-                        )
-                    }
-                    24 => ProcessTreeField::CollectionEndTimestamp(f.uint64()?),
-                    _ => ProcessTreeField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ProcessTreeField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Processes(ProcessTreeProcessReader::new(f.bytes()?)),
+            18 => Self::Threads(ProcessTreeThreadReader::new(f.bytes()?)),
+            24 => Self::CollectionEndTimestamp(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ProcessTreeReader<'a> {
-    type Item = Result<ProcessTreeField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ProcessTree {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ProcessTree",
-            fields: &[
-                d::repeated(
-                    "processes",
-                    1,
-                    d::Kind::Message(|| ProcessTreeProcess::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "threads",
-                    2,
-                    d::Kind::Message(|| ProcessTreeThread::DESCRIPTOR),
-                ),
-                d::optional("collection_end_timestamp", 3, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProcessTree",
+        &[
+            d::repeated("processes", 1, d::of!(ProcessTreeProcess)),
+            d::repeated("threads", 2, d::of!(ProcessTreeThread)),
+            d::optional("collection_end_timestamp", 3, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.ProcessTree.Thread`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessTreeThread {
-    /// Field 1, int32.
-    #[pb(int32, 1)]
-    pub tid: Option<i32>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub name: Option<String>,
-    /// Field 3, int32.
-    #[pb(int32, 3)]
-    pub tgid: Option<i32>,
-    /// Field 4, repeated int32.
-    #[pb(int32, 4, repeated)]
-    pub nstid: Vec<i32>,
+    #[pb(int32, 1)] pub tid: Option<i32>,
+    #[pb(string, 2)] pub name: Option<String>,
+    #[pb(int32, 3)] pub tgid: Option<i32>,
+    #[pb(int32, 4, repeated)] pub nstid: Vec<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ProcessTreeThread`], field by field; dropping it closes the message.
-pub struct ProcessTreeThreadWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ProcessTreeThread`]; dropping it closes the message.
+pub struct ProcessTreeThreadWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ProcessTreeThreadWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ProcessTree.Thread";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ProcessTreeThreadWriter<'_> {
-    /// Field 1, int32.
-    #[inline]
-    pub fn tid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, int32.
-    #[inline]
-    pub fn tgid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, repeated int32.
-    #[inline]
-    pub fn nstid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<4>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn tid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn tgid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    #[inline] pub fn nstid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ProcessTree.Thread` where it lies, field by field.
+pub type ProcessTreeThreadReader<'a> = rt::TypedReader<'a, ProcessTreeThreadField<'a>>;
 /// A field of a `perfetto.protos.ProcessTree.Thread`.
 #[derive(Clone, Copy, Debug)]
 pub enum ProcessTreeThreadField<'a> {
-    /// Field 1, int32.
     Tid(i32),
-    /// Field 2, string.
     Name(&'a str),
-    /// Field 3, int32.
     Tgid(i32),
-    /// Field 4, repeated int32.
     Nstid(i32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ProcessTree.Thread` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessTreeThreadReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ProcessTreeThreadReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ProcessTreeThreadField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => ProcessTreeThreadField::Tid(f.int32()?),
-                        18 => ProcessTreeThreadField::Name(f.string()?),
-                        24 => ProcessTreeThreadField::Tgid(f.int32()?),
-                        32 => ProcessTreeThreadField::Nstid(f.int32()?),
-                        34 => {
-                            f.begin_run(32)?;
-                            continue;
-                        }
-                        _ => ProcessTreeThreadField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for ProcessTreeThreadField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Tid(f.int32()?),
+            18 => Self::Name(f.string()?),
+            24 => Self::Tgid(f.int32()?),
+            32 => Self::Nstid(f.int32()?),
+            34 => return rt::run(f, 32),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ProcessTreeThreadReader<'a> {
-    type Item = Result<ProcessTreeThreadField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ProcessTreeThread {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ProcessTree.Thread",
-            fields: &[
-                d::optional("tid", 1, d::Kind::Int32),
-                d::optional("name", 2, d::Kind::String),
-                d::optional("tgid", 3, d::Kind::Int32),
-                d::repeated("nstid", 4, d::Kind::Int32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProcessTree.Thread",
+        &[
+            d::optional("tid", 1, d::Kind::Int32),
+            d::optional("name", 2, d::Kind::String),
+            d::optional("tgid", 3, d::Kind::Int32),
+            d::repeated("nstid", 4, d::Kind::Int32),
+        ],
+    );
 }
+
 /// `perfetto.protos.ProcessTree.Process`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessTreeProcess {
-    /// Field 1, int32.
-    #[pb(int32, 1)]
-    pub pid: Option<i32>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub ppid: Option<i32>,
-    /// Field 3, repeated string.
-    #[pb(string, 3, repeated)]
-    pub cmdline: Vec<String>,
-    /// Field 5, int32.
-    #[pb(int32, 5)]
-    pub uid: Option<i32>,
-    /// Field 6, repeated int32.
-    #[pb(int32, 6, repeated)]
-    pub nspid: Vec<i32>,
-    /// Field 7, uint64.
-    #[pb(uint64, 7)]
-    pub process_start_from_boot: Option<u64>,
-    /// Field 8, bool.
-    #[pb(bool, 8)]
-    pub is_kthread: Option<bool>,
-    /// Field 9, bool.
-    #[pb(bool, 9)]
-    pub cmdline_is_comm: Option<bool>,
+    #[pb(int32, 1)] pub pid: Option<i32>,
+    #[pb(int32, 2)] pub ppid: Option<i32>,
+    #[pb(string, 3, repeated)] pub cmdline: Vec<String>,
+    #[pb(int32, 5)] pub uid: Option<i32>,
+    #[pb(int32, 6, repeated)] pub nspid: Vec<i32>,
+    #[pb(uint64, 7)] pub process_start_from_boot: Option<u64>,
+    #[pb(bool, 8)] pub is_kthread: Option<bool>,
+    #[pb(bool, 9)] pub cmdline_is_comm: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ProcessTreeProcess`], field by field; dropping it closes the message.
-pub struct ProcessTreeProcessWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ProcessTreeProcess`]; dropping it closes the message.
+pub struct ProcessTreeProcessWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ProcessTreeProcessWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ProcessTree.Process";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ProcessTreeProcessWriter<'_> {
-    /// Field 1, int32.
-    #[inline]
-    pub fn pid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int32.
-    #[inline]
-    pub fn ppid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, repeated string.
-    #[inline]
-    pub fn cmdline(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 5, int32.
-    #[inline]
-    pub fn uid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, repeated int32.
-    #[inline]
-    pub fn nspid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, uint64.
-    #[inline]
-    pub fn process_start_from_boot(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+    #[inline] pub fn ppid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+    #[inline] pub fn nspid(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+    #[inline] pub fn process_start_from_boot(&mut self, value: u64) -> &mut Self {
         rt::uint64::<7>(&mut self.s, value);
         self
     }
-    /// Field 8, bool.
-    #[inline]
-    pub fn is_kthread(&mut self, value: bool) -> &mut Self {
-        rt::bool::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 9, bool.
-    #[inline]
-    pub fn cmdline_is_comm(&mut self, value: bool) -> &mut Self {
-        rt::bool::<9>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn is_kthread(&mut self, value: bool) -> &mut Self { rt::bool::<8>(&mut self.s, value); self }
+    #[inline] pub fn cmdline_is_comm(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ProcessTree.Process` where it lies, field by field.
+pub type ProcessTreeProcessReader<'a> = rt::TypedReader<'a, ProcessTreeProcessField<'a>>;
 /// A field of a `perfetto.protos.ProcessTree.Process`.
 #[derive(Clone, Copy, Debug)]
 pub enum ProcessTreeProcessField<'a> {
-    /// Field 1, int32.
     Pid(i32),
-    /// Field 2, int32.
     Ppid(i32),
-    /// Field 3, repeated string.
     Cmdline(&'a str),
-    /// Field 5, int32.
     Uid(i32),
-    /// Field 6, repeated int32.
     Nspid(i32),
-    /// Field 7, uint64.
     ProcessStartFromBoot(u64),
-    /// Field 8, bool.
     IsKthread(bool),
-    /// Field 9, bool.
     CmdlineIsComm(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ProcessTree.Process` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessTreeProcessReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ProcessTreeProcessReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ProcessTreeProcessField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => ProcessTreeProcessField::Pid(f.int32()?),
-                        16 => ProcessTreeProcessField::Ppid(f.int32()?),
-                        26 => ProcessTreeProcessField::Cmdline(f.string()?),
-                        40 => ProcessTreeProcessField::Uid(f.int32()?),
-                        48 => ProcessTreeProcessField::Nspid(f.int32()?),
-                        50 => {
-                            f.begin_run(48)?;
-                            continue;
-                        }
-                        56 => ProcessTreeProcessField::ProcessStartFromBoot(f.uint64()?),
-                        64 => ProcessTreeProcessField::IsKthread(f.bool()?),
-                        72 => ProcessTreeProcessField::CmdlineIsComm(f.bool()?),
-                        _ => ProcessTreeProcessField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for ProcessTreeProcessField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Pid(f.int32()?),
+            16 => Self::Ppid(f.int32()?),
+            26 => Self::Cmdline(f.string()?),
+            40 => Self::Uid(f.int32()?),
+            48 => Self::Nspid(f.int32()?),
+            50 => return rt::run(f, 48),
+            56 => Self::ProcessStartFromBoot(f.uint64()?),
+            64 => Self::IsKthread(f.bool()?),
+            72 => Self::CmdlineIsComm(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ProcessTreeProcessReader<'a> {
-    type Item = Result<ProcessTreeProcessField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ProcessTreeProcess {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ProcessTree.Process",
-            fields: &[
-                d::optional("pid", 1, d::Kind::Int32),
-                d::optional("ppid", 2, d::Kind::Int32),
-                d::repeated("cmdline", 3, d::Kind::String),
-                d::optional("uid", 5, d::Kind::Int32),
-                d::repeated("nspid", 6, d::Kind::Int32),
-                d::optional("process_start_from_boot", 7, d::Kind::Uint64),
-                d::optional("is_kthread", 8, d::Kind::Bool),
-                d::optional("cmdline_is_comm", 9, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProcessTree.Process",
+        &[
+            d::optional("pid", 1, d::Kind::Int32),
+            d::optional("ppid", 2, d::Kind::Int32),
+            d::repeated("cmdline", 3, d::Kind::String),
+            d::optional("uid", 5, d::Kind::Int32),
+            d::repeated("nspid", 6, d::Kind::Int32),
+            d::optional("process_start_from_boot", 7, d::Kind::Uint64),
+            d::optional("is_kthread", 8, d::Kind::Bool),
+            d::optional("cmdline_is_comm", 9, d::Kind::Bool),
+        ],
+    );
 }

@@ -2,30 +2,23 @@
 
 //! `perfetto/trace/sys_stats/sys_stats.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.SysStats.PsiSample.PsiResource`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SysStatsPsiSamplePsiResource(pub i32);
 impl SysStatsPsiSamplePsiResource {
-    /// Value 0.
     pub const PSI_RESOURCE_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const PSI_RESOURCE_CPU_SOME: Self = Self(1);
-    /// Value 2.
     pub const PSI_RESOURCE_CPU_FULL: Self = Self(2);
-    /// Value 3.
     pub const PSI_RESOURCE_IO_SOME: Self = Self(3);
-    /// Value 4.
     pub const PSI_RESOURCE_IO_FULL: Self = Self(4);
-    /// Value 5.
     pub const PSI_RESOURCE_MEMORY_SOME: Self = Self(5);
-    /// Value 6.
     pub const PSI_RESOURCE_MEMORY_FULL: Self = Self(6);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for SysStatsPsiSamplePsiResource {
     const NAME: &'static str = "perfetto.protos.SysStats.PsiSample.PsiResource";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -37,2014 +30,994 @@ impl protozero::Enumeration for SysStatsPsiSamplePsiResource {
         ("PSI_RESOURCE_MEMORY_SOME", 5),
         ("PSI_RESOURCE_MEMORY_FULL", 6),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for SysStatsPsiSamplePsiResource {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for SysStatsPsiSamplePsiResource {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.SysStats`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStats {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub meminfo: Vec<SysStatsMeminfoValue>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub vmstat: Vec<SysStatsVmstatValue>,
-    /// Field 3, repeated message.
-    #[pb(message, 3, repeated)]
-    pub cpu_stat: Vec<SysStatsCpuTimes>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub num_forks: Option<u64>,
-    /// Field 5, uint64.
-    #[pb(uint64, 5)]
-    pub num_irq_total: Option<u64>,
-    /// Field 6, repeated message.
-    #[pb(message, 6, repeated)]
-    pub num_irq: Vec<SysStatsInterruptCount>,
-    /// Field 7, uint64.
-    #[pb(uint64, 7)]
-    pub num_softirq_total: Option<u64>,
-    /// Field 8, repeated message.
-    #[pb(message, 8, repeated)]
-    pub num_softirq: Vec<SysStatsInterruptCount>,
-    /// Field 9, uint64.
-    #[pb(uint64, 9)]
-    pub collection_end_timestamp: Option<u64>,
-    /// Field 10, repeated message.
-    #[pb(message, 10, repeated)]
-    pub devfreq: Vec<SysStatsDevfreqValue>,
-    /// Field 11, repeated uint32.
-    #[pb(uint32, 11, repeated)]
-    pub cpufreq_khz: Vec<u32>,
-    /// Field 12, repeated message.
-    #[pb(message, 12, repeated)]
-    pub buddy_info: Vec<SysStatsBuddyInfo>,
-    /// Field 13, repeated message.
-    #[pb(message, 13, repeated)]
-    pub disk_stat: Vec<SysStatsDiskStat>,
-    /// Field 14, repeated message.
-    #[pb(message, 14, repeated)]
-    pub psi: Vec<SysStatsPsiSample>,
-    /// Field 15, repeated message.
-    #[pb(message, 15, repeated)]
-    pub thermal_zone: Vec<SysStatsThermalZone>,
-    /// Field 16, repeated message.
-    #[pb(message, 16, repeated)]
-    pub cpuidle_state: Vec<SysStatsCpuIdleState>,
-    /// Field 17, repeated uint64.
-    #[pb(uint64, 17, repeated)]
-    pub gpufreq_mhz: Vec<u64>,
-    /// Field 18, repeated message.
-    #[pb(message, 18, repeated)]
-    pub slab_info: Vec<SysStatsSlabInfo>,
+    #[pb(message, 1, repeated)] pub meminfo: Vec<SysStatsMeminfoValue>,
+    #[pb(message, 2, repeated)] pub vmstat: Vec<SysStatsVmstatValue>,
+    #[pb(message, 3, repeated)] pub cpu_stat: Vec<SysStatsCpuTimes>,
+    #[pb(uint64, 4)] pub num_forks: Option<u64>,
+    #[pb(uint64, 5)] pub num_irq_total: Option<u64>,
+    #[pb(message, 6, repeated)] pub num_irq: Vec<SysStatsInterruptCount>,
+    #[pb(uint64, 7)] pub num_softirq_total: Option<u64>,
+    #[pb(message, 8, repeated)] pub num_softirq: Vec<SysStatsInterruptCount>,
+    #[pb(uint64, 9)] pub collection_end_timestamp: Option<u64>,
+    #[pb(message, 10, repeated)] pub devfreq: Vec<SysStatsDevfreqValue>,
+    #[pb(uint32, 11, repeated)] pub cpufreq_khz: Vec<u32>,
+    #[pb(message, 12, repeated)] pub buddy_info: Vec<SysStatsBuddyInfo>,
+    #[pb(message, 13, repeated)] pub disk_stat: Vec<SysStatsDiskStat>,
+    #[pb(message, 14, repeated)] pub psi: Vec<SysStatsPsiSample>,
+    #[pb(message, 15, repeated)] pub thermal_zone: Vec<SysStatsThermalZone>,
+    #[pb(message, 16, repeated)] pub cpuidle_state: Vec<SysStatsCpuIdleState>,
+    #[pb(uint64, 17, repeated)] pub gpufreq_mhz: Vec<u64>,
+    #[pb(message, 18, repeated)] pub slab_info: Vec<SysStatsSlabInfo>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SysStats`], field by field; dropping it closes the message.
-pub struct SysStatsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SysStats`]; dropping it closes the message.
+pub struct SysStatsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SysStatsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SysStats";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SysStatsWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn meminfo(&mut self) -> SysStatsMeminfoValueWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `meminfo`, its body already encoded.
-    #[inline]
-    pub fn meminfo_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn vmstat(&mut self) -> SysStatsVmstatValueWriter<'_> {
-        rt::message::<2, _>(&mut self.s)
-    }
-    /// `vmstat`, its body already encoded.
-    #[inline]
-    pub fn vmstat_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<2>(&mut self.s, body);
-        self
-    }
-    /// Field 3, repeated message.
-    #[inline]
-    pub fn cpu_stat(&mut self) -> SysStatsCpuTimesWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    /// `cpu_stat`, its body already encoded.
-    #[inline]
-    pub fn cpu_stat_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn num_forks(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, uint64.
-    #[inline]
-    pub fn num_irq_total(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, repeated message.
-    #[inline]
-    pub fn num_irq(&mut self) -> SysStatsInterruptCountWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    /// `num_irq`, its body already encoded.
-    #[inline]
-    pub fn num_irq_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<6>(&mut self.s, body);
-        self
-    }
-    /// Field 7, uint64.
-    #[inline]
-    pub fn num_softirq_total(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, repeated message.
-    #[inline]
-    pub fn num_softirq(&mut self) -> SysStatsInterruptCountWriter<'_> {
-        rt::message::<8, _>(&mut self.s)
-    }
-    /// `num_softirq`, its body already encoded.
-    #[inline]
-    pub fn num_softirq_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn meminfo(&mut self) -> SysStatsMeminfoValueWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn meminfo_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    #[inline] pub fn vmstat(&mut self) -> SysStatsVmstatValueWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn vmstat_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    #[inline] pub fn cpu_stat(&mut self) -> SysStatsCpuTimesWriter<'_> { rt::message::<3, _>(&mut self.s) }
+    #[inline] pub fn cpu_stat_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
+    #[inline] pub fn num_forks(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    #[inline] pub fn num_irq_total(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    #[inline] pub fn num_irq(&mut self) -> SysStatsInterruptCountWriter<'_> { rt::message::<6, _>(&mut self.s) }
+    #[inline] pub fn num_irq_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<6>(&mut self.s, body); self }
+    #[inline] pub fn num_softirq_total(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+    #[inline] pub fn num_softirq(&mut self) -> SysStatsInterruptCountWriter<'_> { rt::message::<8, _>(&mut self.s) }
+    #[inline] pub fn num_softirq_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<8>(&mut self.s, body);
         self
     }
-    /// Field 9, uint64.
-    #[inline]
-    pub fn collection_end_timestamp(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn collection_end_timestamp(&mut self, value: u64) -> &mut Self {
         rt::uint64::<9>(&mut self.s, value);
         self
     }
-    /// Field 10, repeated message.
-    #[inline]
-    pub fn devfreq(&mut self) -> SysStatsDevfreqValueWriter<'_> {
-        rt::message::<10, _>(&mut self.s)
-    }
-    /// `devfreq`, its body already encoded.
-    #[inline]
-    pub fn devfreq_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<10>(&mut self.s, body);
-        self
-    }
-    /// Field 11, repeated uint32.
-    #[inline]
-    pub fn cpufreq_khz(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<11>(&mut self.s, value);
-        self
-    }
-    /// Field 12, repeated message.
-    #[inline]
-    pub fn buddy_info(&mut self) -> SysStatsBuddyInfoWriter<'_> {
-        rt::message::<12, _>(&mut self.s)
-    }
-    /// `buddy_info`, its body already encoded.
-    #[inline]
-    pub fn buddy_info_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn devfreq(&mut self) -> SysStatsDevfreqValueWriter<'_> { rt::message::<10, _>(&mut self.s) }
+    #[inline] pub fn devfreq_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<10>(&mut self.s, body); self }
+    #[inline] pub fn cpufreq_khz(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
+    #[inline] pub fn buddy_info(&mut self) -> SysStatsBuddyInfoWriter<'_> { rt::message::<12, _>(&mut self.s) }
+    #[inline] pub fn buddy_info_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<12>(&mut self.s, body);
         self
     }
-    /// Field 13, repeated message.
-    #[inline]
-    pub fn disk_stat(&mut self) -> SysStatsDiskStatWriter<'_> {
-        rt::message::<13, _>(&mut self.s)
-    }
-    /// `disk_stat`, its body already encoded.
-    #[inline]
-    pub fn disk_stat_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn disk_stat(&mut self) -> SysStatsDiskStatWriter<'_> { rt::message::<13, _>(&mut self.s) }
+    #[inline] pub fn disk_stat_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<13>(&mut self.s, body);
         self
     }
-    /// Field 14, repeated message.
-    #[inline]
-    pub fn psi(&mut self) -> SysStatsPsiSampleWriter<'_> {
-        rt::message::<14, _>(&mut self.s)
-    }
-    /// `psi`, its body already encoded.
-    #[inline]
-    pub fn psi_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<14>(&mut self.s, body);
-        self
-    }
-    /// Field 15, repeated message.
-    #[inline]
-    pub fn thermal_zone(&mut self) -> SysStatsThermalZoneWriter<'_> {
-        rt::message::<15, _>(&mut self.s)
-    }
-    /// `thermal_zone`, its body already encoded.
-    #[inline]
-    pub fn thermal_zone_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn psi(&mut self) -> SysStatsPsiSampleWriter<'_> { rt::message::<14, _>(&mut self.s) }
+    #[inline] pub fn psi_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<14>(&mut self.s, body); self }
+    #[inline] pub fn thermal_zone(&mut self) -> SysStatsThermalZoneWriter<'_> { rt::message::<15, _>(&mut self.s) }
+    #[inline] pub fn thermal_zone_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<15>(&mut self.s, body);
         self
     }
-    /// Field 16, repeated message.
-    #[inline]
-    pub fn cpuidle_state(&mut self) -> SysStatsCpuIdleStateWriter<'_> {
-        rt::message::<16, _>(&mut self.s)
-    }
-    /// `cpuidle_state`, its body already encoded.
-    #[inline]
-    pub fn cpuidle_state_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn cpuidle_state(&mut self) -> SysStatsCpuIdleStateWriter<'_> { rt::message::<16, _>(&mut self.s) }
+    #[inline] pub fn cpuidle_state_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<16>(&mut self.s, body);
         self
     }
-    /// Field 17, repeated uint64.
-    #[inline]
-    pub fn gpufreq_mhz(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<17>(&mut self.s, value);
-        self
-    }
-    /// Field 18, repeated message.
-    #[inline]
-    pub fn slab_info(&mut self) -> SysStatsSlabInfoWriter<'_> {
-        rt::message::<18, _>(&mut self.s)
-    }
-    /// `slab_info`, its body already encoded.
-    #[inline]
-    pub fn slab_info_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn gpufreq_mhz(&mut self, value: u64) -> &mut Self { rt::uint64::<17>(&mut self.s, value); self }
+    #[inline] pub fn slab_info(&mut self) -> SysStatsSlabInfoWriter<'_> { rt::message::<18, _>(&mut self.s) }
+    #[inline] pub fn slab_info_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<18>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SysStats` where it lies, field by field.
+pub type SysStatsReader<'a> = rt::TypedReader<'a, SysStatsField<'a>>;
 /// A field of a `perfetto.protos.SysStats`.
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsField<'a> {
-    /// Field 1, repeated message.
     Meminfo(SysStatsMeminfoValueReader<'a>),
-    /// Field 2, repeated message.
     Vmstat(SysStatsVmstatValueReader<'a>),
-    /// Field 3, repeated message.
     CpuStat(SysStatsCpuTimesReader<'a>),
-    /// Field 4, uint64.
     NumForks(u64),
-    /// Field 5, uint64.
     NumIrqTotal(u64),
-    /// Field 6, repeated message.
     NumIrq(SysStatsInterruptCountReader<'a>),
-    /// Field 7, uint64.
     NumSoftirqTotal(u64),
-    /// Field 8, repeated message.
     NumSoftirq(SysStatsInterruptCountReader<'a>),
-    /// Field 9, uint64.
     CollectionEndTimestamp(u64),
-    /// Field 10, repeated message.
     Devfreq(SysStatsDevfreqValueReader<'a>),
-    /// Field 11, repeated uint32.
     CpufreqKhz(u32),
-    /// Field 12, repeated message.
     BuddyInfo(SysStatsBuddyInfoReader<'a>),
-    /// Field 13, repeated message.
     DiskStat(SysStatsDiskStatReader<'a>),
-    /// Field 14, repeated message.
     Psi(SysStatsPsiSampleReader<'a>),
-    /// Field 15, repeated message.
     ThermalZone(SysStatsThermalZoneReader<'a>),
-    /// Field 16, repeated message.
     CpuidleState(SysStatsCpuIdleStateReader<'a>),
-    /// Field 17, repeated uint64.
     GpufreqMhz(u64),
-    /// Field 18, repeated message.
     SlabInfo(SysStatsSlabInfoReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SysStats` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SysStatsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SysStatsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<SysStatsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        10 => {
-                            SysStatsField::Meminfo(
-                                SysStatsMeminfoValueReader::new(f.bytes()?),
-                            )
-                        }
-                        18 => {
-                            SysStatsField::Vmstat(
-                                SysStatsVmstatValueReader::new(f.bytes()?),
-                            )
-                        }
-                        26 => {
-                            SysStatsField::CpuStat(
-                                SysStatsCpuTimesReader::new(f.bytes()?),
-                            )
-                        }
-                        32 => SysStatsField::NumForks(f.uint64()?),
-                        40 => SysStatsField::NumIrqTotal(f.uint64()?),
-                        50 => {
-                            SysStatsField::NumIrq(
-                                SysStatsInterruptCountReader::new(f.bytes()?),
-                            )
-                        }
-                        56 => SysStatsField::NumSoftirqTotal(f.uint64()?),
-                        66 => {
-                            SysStatsField::NumSoftirq(
-                                SysStatsInterruptCountReader::new(f.bytes()?),
-                            )
-                        }
-                        72 => SysStatsField::CollectionEndTimestamp(f.uint64()?),
-                        82 => {
-                            SysStatsField::Devfreq(
-                                SysStatsDevfreqValueReader::new(f.bytes()?),
-                            )
-                        }
-                        88 => SysStatsField::CpufreqKhz(f.uint32()?),
-                        90 => {
-                            f.begin_run(88)?;
-                            continue;
-                        }
-                        98 => {
-                            SysStatsField::BuddyInfo(
-                                SysStatsBuddyInfoReader::new(f.bytes()?),
-                            )
-                        }
-                        106 => {
-                            SysStatsField::DiskStat(
-                                SysStatsDiskStatReader::new(f.bytes()?),
-                            )
-                        }
-                        114 => {
-                            SysStatsField::Psi(SysStatsPsiSampleReader::new(f.bytes()?))
-                        }
-                        122 => {
-                            SysStatsField::ThermalZone(
-                                SysStatsThermalZoneReader::new(f.bytes()?),
-                            )
-                        }
-                        130 => {
-                            SysStatsField::CpuidleState(
-                                SysStatsCpuIdleStateReader::new(f.bytes()?),
-                            )
-                        }
-                        136 => SysStatsField::GpufreqMhz(f.uint64()?),
-                        138 => {
-                            f.begin_run(136)?;
-                            continue;
-                        }
-                        146 => {
-                            SysStatsField::SlabInfo(
-                                SysStatsSlabInfoReader::new(f.bytes()?),
-                            )
-                        }
-                        _ => SysStatsField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for SysStatsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Meminfo(SysStatsMeminfoValueReader::new(f.bytes()?)),
+            18 => Self::Vmstat(SysStatsVmstatValueReader::new(f.bytes()?)),
+            26 => Self::CpuStat(SysStatsCpuTimesReader::new(f.bytes()?)),
+            32 => Self::NumForks(f.uint64()?),
+            40 => Self::NumIrqTotal(f.uint64()?),
+            50 => Self::NumIrq(SysStatsInterruptCountReader::new(f.bytes()?)),
+            56 => Self::NumSoftirqTotal(f.uint64()?),
+            66 => Self::NumSoftirq(SysStatsInterruptCountReader::new(f.bytes()?)),
+            72 => Self::CollectionEndTimestamp(f.uint64()?),
+            82 => Self::Devfreq(SysStatsDevfreqValueReader::new(f.bytes()?)),
+            88 => Self::CpufreqKhz(f.uint32()?),
+            90 => return rt::run(f, 88),
+            98 => Self::BuddyInfo(SysStatsBuddyInfoReader::new(f.bytes()?)),
+            106 => Self::DiskStat(SysStatsDiskStatReader::new(f.bytes()?)),
+            114 => Self::Psi(SysStatsPsiSampleReader::new(f.bytes()?)),
+            122 => Self::ThermalZone(SysStatsThermalZoneReader::new(f.bytes()?)),
+            130 => Self::CpuidleState(SysStatsCpuIdleStateReader::new(f.bytes()?)),
+            136 => Self::GpufreqMhz(f.uint64()?),
+            138 => return rt::run(f, 136),
+            146 => Self::SlabInfo(SysStatsSlabInfoReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SysStatsReader<'a> {
-    type Item = Result<SysStatsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SysStats {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SysStats",
-            fields: &[
-                d::repeated(
-                    "meminfo",
-                    1,
-                    d::Kind::Message(|| SysStatsMeminfoValue::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "vmstat",
-                    2,
-                    d::Kind::Message(|| SysStatsVmstatValue::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "cpu_stat",
-                    3,
-                    d::Kind::Message(|| SysStatsCpuTimes::DESCRIPTOR),
-                ),
-                d::optional("num_forks", 4, d::Kind::Uint64),
-                d::optional("num_irq_total", 5, d::Kind::Uint64),
-                d::repeated(
-                    "num_irq",
-                    6,
-                    d::Kind::Message(|| SysStatsInterruptCount::DESCRIPTOR),
-                ),
-                d::optional("num_softirq_total", 7, d::Kind::Uint64),
-                d::repeated(
-                    "num_softirq",
-                    8,
-                    d::Kind::Message(|| SysStatsInterruptCount::DESCRIPTOR),
-                ),
-                d::optional("collection_end_timestamp", 9, d::Kind::Uint64),
-                d::repeated(
-                    "devfreq",
-                    10,
-                    d::Kind::Message(|| SysStatsDevfreqValue::DESCRIPTOR),
-                ),
-                d::repeated("cpufreq_khz", 11, d::Kind::Uint32),
-                d::repeated(
-                    "buddy_info",
-                    12,
-                    d::Kind::Message(|| SysStatsBuddyInfo::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "disk_stat",
-                    13,
-                    d::Kind::Message(|| SysStatsDiskStat::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "psi",
-                    14,
-                    d::Kind::Message(|| SysStatsPsiSample::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "thermal_zone",
-                    15,
-                    d::Kind::Message(|| SysStatsThermalZone::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "cpuidle_state",
-                    16,
-                    d::Kind::Message(|| SysStatsCpuIdleState::DESCRIPTOR),
-                ),
-                d::repeated("gpufreq_mhz", 17, d::Kind::Uint64),
-                d::repeated(
-                    "slab_info",
-                    18,
-                    d::Kind::Message(|| SysStatsSlabInfo::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SysStats",
+        &[
+            d::repeated("meminfo", 1, d::of!(SysStatsMeminfoValue)),
+            d::repeated("vmstat", 2, d::of!(SysStatsVmstatValue)),
+            d::repeated("cpu_stat", 3, d::of!(SysStatsCpuTimes)),
+            d::optional("num_forks", 4, d::Kind::Uint64),
+            d::optional("num_irq_total", 5, d::Kind::Uint64),
+            d::repeated("num_irq", 6, d::of!(SysStatsInterruptCount)),
+            d::optional("num_softirq_total", 7, d::Kind::Uint64),
+            d::repeated("num_softirq", 8, d::of!(SysStatsInterruptCount)),
+            d::optional("collection_end_timestamp", 9, d::Kind::Uint64),
+            d::repeated("devfreq", 10, d::of!(SysStatsDevfreqValue)),
+            d::repeated("cpufreq_khz", 11, d::Kind::Uint32),
+            d::repeated("buddy_info", 12, d::of!(SysStatsBuddyInfo)),
+            d::repeated("disk_stat", 13, d::of!(SysStatsDiskStat)),
+            d::repeated("psi", 14, d::of!(SysStatsPsiSample)),
+            d::repeated("thermal_zone", 15, d::of!(SysStatsThermalZone)),
+            d::repeated("cpuidle_state", 16, d::of!(SysStatsCpuIdleState)),
+            d::repeated("gpufreq_mhz", 17, d::Kind::Uint64),
+            d::repeated("slab_info", 18, d::of!(SysStatsSlabInfo)),
+        ],
+    );
 }
+
 /// `perfetto.protos.SysStats.MeminfoValue`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsMeminfoValue {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub key: Option<crate::MeminfoCounters>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub value: Option<u64>,
+    #[pb(enumeration, 1)] pub key: Option<crate::MeminfoCounters>,
+    #[pb(uint64, 2)] pub value: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SysStatsMeminfoValue`], field by field; dropping it closes the message.
-pub struct SysStatsMeminfoValueWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SysStatsMeminfoValue`]; dropping it closes the message.
+pub struct SysStatsMeminfoValueWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SysStatsMeminfoValueWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SysStats.MeminfoValue";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SysStatsMeminfoValueWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn key(&mut self, value: crate::MeminfoCounters) -> &mut Self {
+    #[inline] pub fn key(&mut self, value: crate::MeminfoCounters) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn value(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn value(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SysStats.MeminfoValue` where it lies, field by field.
+pub type SysStatsMeminfoValueReader<'a> = rt::TypedReader<
+    'a,
+    SysStatsMeminfoValueField<'a>,
+>;
 /// A field of a `perfetto.protos.SysStats.MeminfoValue`.
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsMeminfoValueField<'a> {
-    /// Field 1, enumeration.
     Key(crate::MeminfoCounters),
-    /// Field 2, uint64.
     Value(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SysStats.MeminfoValue` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SysStatsMeminfoValueReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SysStatsMeminfoValueReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<SysStatsMeminfoValueField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        SysStatsMeminfoValueField::Key(
-                            crate::MeminfoCounters(f.enumeration()?),
-                        )
-                    }
-                    16 => SysStatsMeminfoValueField::Value(f.uint64()?),
-                    _ => SysStatsMeminfoValueField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SysStatsMeminfoValueField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Key(crate::MeminfoCounters(f.enumeration()?)),
+            16 => Self::Value(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SysStatsMeminfoValueReader<'a> {
-    type Item = Result<SysStatsMeminfoValueField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SysStatsMeminfoValue {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SysStats.MeminfoValue",
-            fields: &[
-                d::optional("key", 1, d::enum_kind::<crate::MeminfoCounters>()),
-                d::optional("value", 2, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SysStats.MeminfoValue",
+        &[
+            d::optional("key", 1, d::enum_kind::<crate::MeminfoCounters>()),
+            d::optional("value", 2, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.SysStats.VmstatValue`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsVmstatValue {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub key: Option<crate::VmstatCounters>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub value: Option<u64>,
+    #[pb(enumeration, 1)] pub key: Option<crate::VmstatCounters>,
+    #[pb(uint64, 2)] pub value: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SysStatsVmstatValue`], field by field; dropping it closes the message.
-pub struct SysStatsVmstatValueWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SysStatsVmstatValue`]; dropping it closes the message.
+pub struct SysStatsVmstatValueWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SysStatsVmstatValueWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SysStats.VmstatValue";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SysStatsVmstatValueWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn key(&mut self, value: crate::VmstatCounters) -> &mut Self {
+    #[inline] pub fn key(&mut self, value: crate::VmstatCounters) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn value(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn value(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SysStats.VmstatValue` where it lies, field by field.
+pub type SysStatsVmstatValueReader<'a> = rt::TypedReader<
+    'a,
+    SysStatsVmstatValueField<'a>,
+>;
 /// A field of a `perfetto.protos.SysStats.VmstatValue`.
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsVmstatValueField<'a> {
-    /// Field 1, enumeration.
     Key(crate::VmstatCounters),
-    /// Field 2, uint64.
     Value(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SysStats.VmstatValue` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SysStatsVmstatValueReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SysStatsVmstatValueReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<SysStatsVmstatValueField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        SysStatsVmstatValueField::Key(
-                            crate::VmstatCounters(f.enumeration()?),
-                        )
-                    }
-                    16 => SysStatsVmstatValueField::Value(f.uint64()?),
-                    _ => SysStatsVmstatValueField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SysStatsVmstatValueField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Key(crate::VmstatCounters(f.enumeration()?)),
+            16 => Self::Value(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SysStatsVmstatValueReader<'a> {
-    type Item = Result<SysStatsVmstatValueField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SysStatsVmstatValue {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SysStats.VmstatValue",
-            fields: &[
-                d::optional("key", 1, d::enum_kind::<crate::VmstatCounters>()),
-                d::optional("value", 2, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SysStats.VmstatValue",
+        &[
+            d::optional("key", 1, d::enum_kind::<crate::VmstatCounters>()),
+            d::optional("value", 2, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.SysStats.CpuTimes`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsCpuTimes {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub cpu_id: Option<u32>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub user_ns: Option<u64>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub user_nice_ns: Option<u64>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub system_mode_ns: Option<u64>,
-    /// Field 5, uint64.
-    #[pb(uint64, 5)]
-    pub idle_ns: Option<u64>,
-    /// Field 6, uint64.
-    #[pb(uint64, 6)]
-    pub io_wait_ns: Option<u64>,
-    /// Field 7, uint64.
-    #[pb(uint64, 7)]
-    pub irq_ns: Option<u64>,
-    /// Field 8, uint64.
-    #[pb(uint64, 8)]
-    pub softirq_ns: Option<u64>,
-    /// Field 9, uint64.
-    #[pb(uint64, 9)]
-    pub steal_ns: Option<u64>,
+    #[pb(uint32, 1)] pub cpu_id: Option<u32>,
+    #[pb(uint64, 2)] pub user_ns: Option<u64>,
+    #[pb(uint64, 3)] pub user_nice_ns: Option<u64>,
+    #[pb(uint64, 4)] pub system_mode_ns: Option<u64>,
+    #[pb(uint64, 5)] pub idle_ns: Option<u64>,
+    #[pb(uint64, 6)] pub io_wait_ns: Option<u64>,
+    #[pb(uint64, 7)] pub irq_ns: Option<u64>,
+    #[pb(uint64, 8)] pub softirq_ns: Option<u64>,
+    #[pb(uint64, 9)] pub steal_ns: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SysStatsCpuTimes`], field by field; dropping it closes the message.
-pub struct SysStatsCpuTimesWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SysStatsCpuTimes`]; dropping it closes the message.
+pub struct SysStatsCpuTimesWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SysStatsCpuTimesWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SysStats.CpuTimes";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SysStatsCpuTimesWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn cpu_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn user_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn user_nice_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn system_mode_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, uint64.
-    #[inline]
-    pub fn idle_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, uint64.
-    #[inline]
-    pub fn io_wait_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, uint64.
-    #[inline]
-    pub fn irq_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, uint64.
-    #[inline]
-    pub fn softirq_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 9, uint64.
-    #[inline]
-    pub fn steal_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<9>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn user_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn user_nice_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn system_mode_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    #[inline] pub fn idle_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    #[inline] pub fn io_wait_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    #[inline] pub fn irq_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+    #[inline] pub fn softirq_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    #[inline] pub fn steal_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SysStats.CpuTimes` where it lies, field by field.
+pub type SysStatsCpuTimesReader<'a> = rt::TypedReader<'a, SysStatsCpuTimesField<'a>>;
 /// A field of a `perfetto.protos.SysStats.CpuTimes`.
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsCpuTimesField<'a> {
-    /// Field 1, uint32.
     CpuId(u32),
-    /// Field 2, uint64.
     UserNs(u64),
-    /// Field 3, uint64.
     UserNiceNs(u64),
-    /// Field 4, uint64.
     SystemModeNs(u64),
-    /// Field 5, uint64.
     IdleNs(u64),
-    /// Field 6, uint64.
     IoWaitNs(u64),
-    /// Field 7, uint64.
     IrqNs(u64),
-    /// Field 8, uint64.
     SoftirqNs(u64),
-    /// Field 9, uint64.
     StealNs(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SysStats.CpuTimes` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SysStatsCpuTimesReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SysStatsCpuTimesReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<SysStatsCpuTimesField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => SysStatsCpuTimesField::CpuId(f.uint32()?),
-                    16 => SysStatsCpuTimesField::UserNs(f.uint64()?),
-                    24 => SysStatsCpuTimesField::UserNiceNs(f.uint64()?),
-                    32 => SysStatsCpuTimesField::SystemModeNs(f.uint64()?),
-                    40 => SysStatsCpuTimesField::IdleNs(f.uint64()?),
-                    48 => SysStatsCpuTimesField::IoWaitNs(f.uint64()?),
-                    56 => SysStatsCpuTimesField::IrqNs(f.uint64()?),
-                    64 => SysStatsCpuTimesField::SoftirqNs(f.uint64()?),
-                    72 => SysStatsCpuTimesField::StealNs(f.uint64()?),
-                    _ => SysStatsCpuTimesField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SysStatsCpuTimesField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::CpuId(f.uint32()?),
+            16 => Self::UserNs(f.uint64()?),
+            24 => Self::UserNiceNs(f.uint64()?),
+            32 => Self::SystemModeNs(f.uint64()?),
+            40 => Self::IdleNs(f.uint64()?),
+            48 => Self::IoWaitNs(f.uint64()?),
+            56 => Self::IrqNs(f.uint64()?),
+            64 => Self::SoftirqNs(f.uint64()?),
+            72 => Self::StealNs(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SysStatsCpuTimesReader<'a> {
-    type Item = Result<SysStatsCpuTimesField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SysStatsCpuTimes {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SysStats.CpuTimes",
-            fields: &[
-                d::optional("cpu_id", 1, d::Kind::Uint32),
-                d::optional("user_ns", 2, d::Kind::Uint64),
-                d::optional("user_nice_ns", 3, d::Kind::Uint64),
-                d::optional("system_mode_ns", 4, d::Kind::Uint64),
-                d::optional("idle_ns", 5, d::Kind::Uint64),
-                d::optional("io_wait_ns", 6, d::Kind::Uint64),
-                d::optional("irq_ns", 7, d::Kind::Uint64),
-                d::optional("softirq_ns", 8, d::Kind::Uint64),
-                d::optional("steal_ns", 9, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SysStats.CpuTimes",
+        &[
+            d::optional("cpu_id", 1, d::Kind::Uint32),
+            d::optional("user_ns", 2, d::Kind::Uint64),
+            d::optional("user_nice_ns", 3, d::Kind::Uint64),
+            d::optional("system_mode_ns", 4, d::Kind::Uint64),
+            d::optional("idle_ns", 5, d::Kind::Uint64),
+            d::optional("io_wait_ns", 6, d::Kind::Uint64),
+            d::optional("irq_ns", 7, d::Kind::Uint64),
+            d::optional("softirq_ns", 8, d::Kind::Uint64),
+            d::optional("steal_ns", 9, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.SysStats.InterruptCount`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsInterruptCount {
-    /// Field 1, int32.
-    #[pb(int32, 1)]
-    pub irq: Option<i32>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub count: Option<u64>,
+    #[pb(int32, 1)] pub irq: Option<i32>,
+    #[pb(uint64, 2)] pub count: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SysStatsInterruptCount`], field by field; dropping it closes the message.
-pub struct SysStatsInterruptCountWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SysStatsInterruptCount`]; dropping it closes the message.
+pub struct SysStatsInterruptCountWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SysStatsInterruptCountWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SysStats.InterruptCount";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SysStatsInterruptCountWriter<'_> {
-    /// Field 1, int32.
-    #[inline]
-    pub fn irq(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn count(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn irq(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+    #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SysStats.InterruptCount` where it lies, field by field.
+pub type SysStatsInterruptCountReader<'a> = rt::TypedReader<
+    'a,
+    SysStatsInterruptCountField<'a>,
+>;
 /// A field of a `perfetto.protos.SysStats.InterruptCount`.
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsInterruptCountField<'a> {
-    /// Field 1, int32.
     Irq(i32),
-    /// Field 2, uint64.
     Count(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SysStats.InterruptCount` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SysStatsInterruptCountReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SysStatsInterruptCountReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<SysStatsInterruptCountField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => SysStatsInterruptCountField::Irq(f.int32()?),
-                    16 => SysStatsInterruptCountField::Count(f.uint64()?),
-                    _ => SysStatsInterruptCountField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SysStatsInterruptCountField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Irq(f.int32()?),
+            16 => Self::Count(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SysStatsInterruptCountReader<'a> {
-    type Item = Result<SysStatsInterruptCountField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SysStatsInterruptCount {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SysStats.InterruptCount",
-            fields: &[
-                d::optional("irq", 1, d::Kind::Int32),
-                d::optional("count", 2, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SysStats.InterruptCount",
+        &[
+            d::optional("irq", 1, d::Kind::Int32),
+            d::optional("count", 2, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.SysStats.DevfreqValue`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsDevfreqValue {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub key: Option<String>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub value: Option<u64>,
+    #[pb(string, 1)] pub key: Option<String>,
+    #[pb(uint64, 2)] pub value: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SysStatsDevfreqValue`], field by field; dropping it closes the message.
-pub struct SysStatsDevfreqValueWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SysStatsDevfreqValue`]; dropping it closes the message.
+pub struct SysStatsDevfreqValueWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SysStatsDevfreqValueWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SysStats.DevfreqValue";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SysStatsDevfreqValueWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn key(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn value(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn value(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SysStats.DevfreqValue` where it lies, field by field.
+pub type SysStatsDevfreqValueReader<'a> = rt::TypedReader<
+    'a,
+    SysStatsDevfreqValueField<'a>,
+>;
 /// A field of a `perfetto.protos.SysStats.DevfreqValue`.
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsDevfreqValueField<'a> {
-    /// Field 1, string.
     Key(&'a str),
-    /// Field 2, uint64.
     Value(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SysStats.DevfreqValue` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SysStatsDevfreqValueReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SysStatsDevfreqValueReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<SysStatsDevfreqValueField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => SysStatsDevfreqValueField::Key(f.string()?),
-                    16 => SysStatsDevfreqValueField::Value(f.uint64()?),
-                    _ => SysStatsDevfreqValueField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SysStatsDevfreqValueField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Key(f.string()?),
+            16 => Self::Value(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SysStatsDevfreqValueReader<'a> {
-    type Item = Result<SysStatsDevfreqValueField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SysStatsDevfreqValue {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SysStats.DevfreqValue",
-            fields: &[
-                d::optional("key", 1, d::Kind::String),
-                d::optional("value", 2, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SysStats.DevfreqValue",
+        &[
+            d::optional("key", 1, d::Kind::String),
+            d::optional("value", 2, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.SysStats.BuddyInfo`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsBuddyInfo {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub node: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub zone: Option<String>,
-    /// Field 3, repeated uint32.
-    #[pb(uint32, 3, repeated)]
-    pub order_pages: Vec<u32>,
+    #[pb(string, 1)] pub node: Option<String>,
+    #[pb(string, 2)] pub zone: Option<String>,
+    #[pb(uint32, 3, repeated)] pub order_pages: Vec<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SysStatsBuddyInfo`], field by field; dropping it closes the message.
-pub struct SysStatsBuddyInfoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SysStatsBuddyInfo`]; dropping it closes the message.
+pub struct SysStatsBuddyInfoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SysStatsBuddyInfoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SysStats.BuddyInfo";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SysStatsBuddyInfoWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn node(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn zone(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, repeated uint32.
-    #[inline]
-    pub fn order_pages(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn node(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn zone(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn order_pages(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SysStats.BuddyInfo` where it lies, field by field.
+pub type SysStatsBuddyInfoReader<'a> = rt::TypedReader<'a, SysStatsBuddyInfoField<'a>>;
 /// A field of a `perfetto.protos.SysStats.BuddyInfo`.
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsBuddyInfoField<'a> {
-    /// Field 1, string.
     Node(&'a str),
-    /// Field 2, string.
     Zone(&'a str),
-    /// Field 3, repeated uint32.
     OrderPages(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SysStats.BuddyInfo` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SysStatsBuddyInfoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SysStatsBuddyInfoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<SysStatsBuddyInfoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        10 => SysStatsBuddyInfoField::Node(f.string()?),
-                        18 => SysStatsBuddyInfoField::Zone(f.string()?),
-                        24 => SysStatsBuddyInfoField::OrderPages(f.uint32()?),
-                        26 => {
-                            f.begin_run(24)?;
-                            continue;
-                        }
-                        _ => SysStatsBuddyInfoField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for SysStatsBuddyInfoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Node(f.string()?),
+            18 => Self::Zone(f.string()?),
+            24 => Self::OrderPages(f.uint32()?),
+            26 => return rt::run(f, 24),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SysStatsBuddyInfoReader<'a> {
-    type Item = Result<SysStatsBuddyInfoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SysStatsBuddyInfo {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SysStats.BuddyInfo",
-            fields: &[
-                d::optional("node", 1, d::Kind::String),
-                d::optional("zone", 2, d::Kind::String),
-                d::repeated("order_pages", 3, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SysStats.BuddyInfo",
+        &[
+            d::optional("node", 1, d::Kind::String),
+            d::optional("zone", 2, d::Kind::String),
+            d::repeated("order_pages", 3, d::Kind::Uint32),
+        ],
+    );
 }
+
 /// `perfetto.protos.SysStats.DiskStat`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsDiskStat {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub device_name: Option<String>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub read_sectors: Option<u64>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub read_time_ms: Option<u64>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub write_sectors: Option<u64>,
-    /// Field 5, uint64.
-    #[pb(uint64, 5)]
-    pub write_time_ms: Option<u64>,
-    /// Field 6, uint64.
-    #[pb(uint64, 6)]
-    pub discard_sectors: Option<u64>,
-    /// Field 7, uint64.
-    #[pb(uint64, 7)]
-    pub discard_time_ms: Option<u64>,
-    /// Field 8, uint64.
-    #[pb(uint64, 8)]
-    pub flush_count: Option<u64>,
-    /// Field 9, uint64.
-    #[pb(uint64, 9)]
-    pub flush_time_ms: Option<u64>,
+    #[pb(string, 1)] pub device_name: Option<String>,
+    #[pb(uint64, 2)] pub read_sectors: Option<u64>,
+    #[pb(uint64, 3)] pub read_time_ms: Option<u64>,
+    #[pb(uint64, 4)] pub write_sectors: Option<u64>,
+    #[pb(uint64, 5)] pub write_time_ms: Option<u64>,
+    #[pb(uint64, 6)] pub discard_sectors: Option<u64>,
+    #[pb(uint64, 7)] pub discard_time_ms: Option<u64>,
+    #[pb(uint64, 8)] pub flush_count: Option<u64>,
+    #[pb(uint64, 9)] pub flush_time_ms: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SysStatsDiskStat`], field by field; dropping it closes the message.
-pub struct SysStatsDiskStatWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SysStatsDiskStat`]; dropping it closes the message.
+pub struct SysStatsDiskStatWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SysStatsDiskStatWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SysStats.DiskStat";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SysStatsDiskStatWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn device_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn read_sectors(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn read_time_ms(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn write_sectors(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, uint64.
-    #[inline]
-    pub fn write_time_ms(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, uint64.
-    #[inline]
-    pub fn discard_sectors(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, uint64.
-    #[inline]
-    pub fn discard_time_ms(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, uint64.
-    #[inline]
-    pub fn flush_count(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 9, uint64.
-    #[inline]
-    pub fn flush_time_ms(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<9>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn device_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn read_sectors(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn read_time_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn write_sectors(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    #[inline] pub fn write_time_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    #[inline] pub fn discard_sectors(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    #[inline] pub fn discard_time_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+    #[inline] pub fn flush_count(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    #[inline] pub fn flush_time_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SysStats.DiskStat` where it lies, field by field.
+pub type SysStatsDiskStatReader<'a> = rt::TypedReader<'a, SysStatsDiskStatField<'a>>;
 /// A field of a `perfetto.protos.SysStats.DiskStat`.
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsDiskStatField<'a> {
-    /// Field 1, string.
     DeviceName(&'a str),
-    /// Field 2, uint64.
     ReadSectors(u64),
-    /// Field 3, uint64.
     ReadTimeMs(u64),
-    /// Field 4, uint64.
     WriteSectors(u64),
-    /// Field 5, uint64.
     WriteTimeMs(u64),
-    /// Field 6, uint64.
     DiscardSectors(u64),
-    /// Field 7, uint64.
     DiscardTimeMs(u64),
-    /// Field 8, uint64.
     FlushCount(u64),
-    /// Field 9, uint64.
     FlushTimeMs(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SysStats.DiskStat` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SysStatsDiskStatReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SysStatsDiskStatReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<SysStatsDiskStatField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => SysStatsDiskStatField::DeviceName(f.string()?),
-                    16 => SysStatsDiskStatField::ReadSectors(f.uint64()?),
-                    24 => SysStatsDiskStatField::ReadTimeMs(f.uint64()?),
-                    32 => SysStatsDiskStatField::WriteSectors(f.uint64()?),
-                    40 => SysStatsDiskStatField::WriteTimeMs(f.uint64()?),
-                    48 => SysStatsDiskStatField::DiscardSectors(f.uint64()?),
-                    56 => SysStatsDiskStatField::DiscardTimeMs(f.uint64()?),
-                    64 => SysStatsDiskStatField::FlushCount(f.uint64()?),
-                    72 => SysStatsDiskStatField::FlushTimeMs(f.uint64()?),
-                    _ => SysStatsDiskStatField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SysStatsDiskStatField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::DeviceName(f.string()?),
+            16 => Self::ReadSectors(f.uint64()?),
+            24 => Self::ReadTimeMs(f.uint64()?),
+            32 => Self::WriteSectors(f.uint64()?),
+            40 => Self::WriteTimeMs(f.uint64()?),
+            48 => Self::DiscardSectors(f.uint64()?),
+            56 => Self::DiscardTimeMs(f.uint64()?),
+            64 => Self::FlushCount(f.uint64()?),
+            72 => Self::FlushTimeMs(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SysStatsDiskStatReader<'a> {
-    type Item = Result<SysStatsDiskStatField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SysStatsDiskStat {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SysStats.DiskStat",
-            fields: &[
-                d::optional("device_name", 1, d::Kind::String),
-                d::optional("read_sectors", 2, d::Kind::Uint64),
-                d::optional("read_time_ms", 3, d::Kind::Uint64),
-                d::optional("write_sectors", 4, d::Kind::Uint64),
-                d::optional("write_time_ms", 5, d::Kind::Uint64),
-                d::optional("discard_sectors", 6, d::Kind::Uint64),
-                d::optional("discard_time_ms", 7, d::Kind::Uint64),
-                d::optional("flush_count", 8, d::Kind::Uint64),
-                d::optional("flush_time_ms", 9, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SysStats.DiskStat",
+        &[
+            d::optional("device_name", 1, d::Kind::String),
+            d::optional("read_sectors", 2, d::Kind::Uint64),
+            d::optional("read_time_ms", 3, d::Kind::Uint64),
+            d::optional("write_sectors", 4, d::Kind::Uint64),
+            d::optional("write_time_ms", 5, d::Kind::Uint64),
+            d::optional("discard_sectors", 6, d::Kind::Uint64),
+            d::optional("discard_time_ms", 7, d::Kind::Uint64),
+            d::optional("flush_count", 8, d::Kind::Uint64),
+            d::optional("flush_time_ms", 9, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.SysStats.PsiSample`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsPsiSample {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub resource: Option<SysStatsPsiSamplePsiResource>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub total_ns: Option<u64>,
+    #[pb(enumeration, 1)] pub resource: Option<SysStatsPsiSamplePsiResource>,
+    #[pb(uint64, 2)] pub total_ns: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SysStatsPsiSample`], field by field; dropping it closes the message.
-pub struct SysStatsPsiSampleWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SysStatsPsiSample`]; dropping it closes the message.
+pub struct SysStatsPsiSampleWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SysStatsPsiSampleWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SysStats.PsiSample";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SysStatsPsiSampleWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn resource(&mut self, value: SysStatsPsiSamplePsiResource) -> &mut Self {
+    #[inline] pub fn resource(&mut self, value: SysStatsPsiSamplePsiResource) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn total_ns(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn total_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SysStats.PsiSample` where it lies, field by field.
+pub type SysStatsPsiSampleReader<'a> = rt::TypedReader<'a, SysStatsPsiSampleField<'a>>;
 /// A field of a `perfetto.protos.SysStats.PsiSample`.
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsPsiSampleField<'a> {
-    /// Field 1, enumeration.
     Resource(SysStatsPsiSamplePsiResource),
-    /// Field 2, uint64.
     TotalNs(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SysStats.PsiSample` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SysStatsPsiSampleReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SysStatsPsiSampleReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<SysStatsPsiSampleField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        SysStatsPsiSampleField::Resource(
-                            SysStatsPsiSamplePsiResource(f.enumeration()?),
-                        )
-                    }
-                    16 => SysStatsPsiSampleField::TotalNs(f.uint64()?),
-                    _ => SysStatsPsiSampleField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SysStatsPsiSampleField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Resource(SysStatsPsiSamplePsiResource(f.enumeration()?)),
+            16 => Self::TotalNs(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SysStatsPsiSampleReader<'a> {
-    type Item = Result<SysStatsPsiSampleField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SysStatsPsiSample {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SysStats.PsiSample",
-            fields: &[
-                d::optional(
-                    "resource",
-                    1,
-                    d::enum_kind::<SysStatsPsiSamplePsiResource>(),
-                ),
-                d::optional("total_ns", 2, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SysStats.PsiSample",
+        &[
+            d::optional("resource", 1, d::enum_kind::<SysStatsPsiSamplePsiResource>()),
+            d::optional("total_ns", 2, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.SysStats.ThermalZone`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsThermalZone {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub temp: Option<u64>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub r#type: Option<String>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(uint64, 2)] pub temp: Option<u64>,
+    #[pb(string, 3)] pub r#type: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SysStatsThermalZone`], field by field; dropping it closes the message.
-pub struct SysStatsThermalZoneWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SysStatsThermalZone`]; dropping it closes the message.
+pub struct SysStatsThermalZoneWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SysStatsThermalZoneWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SysStats.ThermalZone";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SysStatsThermalZoneWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn temp(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn r#type(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn temp(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn r#type(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SysStats.ThermalZone` where it lies, field by field.
+pub type SysStatsThermalZoneReader<'a> = rt::TypedReader<
+    'a,
+    SysStatsThermalZoneField<'a>,
+>;
 /// A field of a `perfetto.protos.SysStats.ThermalZone`.
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsThermalZoneField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, uint64.
     Temp(u64),
-    /// Field 3, string.
     Type(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SysStats.ThermalZone` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SysStatsThermalZoneReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SysStatsThermalZoneReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<SysStatsThermalZoneField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => SysStatsThermalZoneField::Name(f.string()?),
-                    16 => SysStatsThermalZoneField::Temp(f.uint64()?),
-                    26 => SysStatsThermalZoneField::Type(f.string()?),
-                    _ => SysStatsThermalZoneField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SysStatsThermalZoneField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            16 => Self::Temp(f.uint64()?),
+            26 => Self::Type(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SysStatsThermalZoneReader<'a> {
-    type Item = Result<SysStatsThermalZoneField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SysStatsThermalZone {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SysStats.ThermalZone",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::optional("temp", 2, d::Kind::Uint64),
-                d::optional("type", 3, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SysStats.ThermalZone",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("temp", 2, d::Kind::Uint64),
+            d::optional("type", 3, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.SysStats.CpuIdleStateEntry`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsCpuIdleStateEntry {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub state: Option<String>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub duration_us: Option<u64>,
+    #[pb(string, 1)] pub state: Option<String>,
+    #[pb(uint64, 2)] pub duration_us: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SysStatsCpuIdleStateEntry`], field by field; dropping it closes the message.
-pub struct SysStatsCpuIdleStateEntryWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SysStatsCpuIdleStateEntry`]; dropping it closes the message.
+pub struct SysStatsCpuIdleStateEntryWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SysStatsCpuIdleStateEntryWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SysStats.CpuIdleStateEntry";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SysStatsCpuIdleStateEntryWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn state(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn duration_us(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn state(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn duration_us(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SysStats.CpuIdleStateEntry` where it lies, field by field.
+pub type SysStatsCpuIdleStateEntryReader<'a> = rt::TypedReader<
+    'a,
+    SysStatsCpuIdleStateEntryField<'a>,
+>;
 /// A field of a `perfetto.protos.SysStats.CpuIdleStateEntry`.
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsCpuIdleStateEntryField<'a> {
-    /// Field 1, string.
     State(&'a str),
-    /// Field 2, uint64.
     DurationUs(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SysStats.CpuIdleStateEntry` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SysStatsCpuIdleStateEntryReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SysStatsCpuIdleStateEntryReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<SysStatsCpuIdleStateEntryField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => SysStatsCpuIdleStateEntryField::State(f.string()?),
-                    16 => SysStatsCpuIdleStateEntryField::DurationUs(f.uint64()?),
-                    _ => SysStatsCpuIdleStateEntryField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SysStatsCpuIdleStateEntryField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::State(f.string()?),
+            16 => Self::DurationUs(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SysStatsCpuIdleStateEntryReader<'a> {
-    type Item = Result<SysStatsCpuIdleStateEntryField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SysStatsCpuIdleStateEntry {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SysStats.CpuIdleStateEntry",
-            fields: &[
-                d::optional("state", 1, d::Kind::String),
-                d::optional("duration_us", 2, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SysStats.CpuIdleStateEntry",
+        &[
+            d::optional("state", 1, d::Kind::String),
+            d::optional("duration_us", 2, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.SysStats.CpuIdleState`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsCpuIdleState {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub cpu_id: Option<u32>,
-    /// Field 2, repeated message.
-    #[pb(message, 2, repeated)]
-    pub cpuidle_state_entry: Vec<SysStatsCpuIdleStateEntry>,
+    #[pb(uint32, 1)] pub cpu_id: Option<u32>,
+    #[pb(message, 2, repeated)] pub cpuidle_state_entry: Vec<SysStatsCpuIdleStateEntry>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SysStatsCpuIdleState`], field by field; dropping it closes the message.
-pub struct SysStatsCpuIdleStateWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SysStatsCpuIdleState`]; dropping it closes the message.
+pub struct SysStatsCpuIdleStateWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SysStatsCpuIdleStateWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SysStats.CpuIdleState";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SysStatsCpuIdleStateWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn cpu_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated message.
-    #[inline]
-    pub fn cpuidle_state_entry(&mut self) -> SysStatsCpuIdleStateEntryWriter<'_> {
+    #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn cpuidle_state_entry(&mut self) -> SysStatsCpuIdleStateEntryWriter<'_> {
         rt::message::<2, _>(&mut self.s)
     }
-    /// `cpuidle_state_entry`, its body already encoded.
-    #[inline]
-    pub fn cpuidle_state_entry_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn cpuidle_state_entry_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SysStats.CpuIdleState` where it lies, field by field.
+pub type SysStatsCpuIdleStateReader<'a> = rt::TypedReader<
+    'a,
+    SysStatsCpuIdleStateField<'a>,
+>;
 /// A field of a `perfetto.protos.SysStats.CpuIdleState`.
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsCpuIdleStateField<'a> {
-    /// Field 1, uint32.
     CpuId(u32),
-    /// Field 2, repeated message.
     CpuidleStateEntry(SysStatsCpuIdleStateEntryReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SysStats.CpuIdleState` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SysStatsCpuIdleStateReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SysStatsCpuIdleStateReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<SysStatsCpuIdleStateField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => SysStatsCpuIdleStateField::CpuId(f.uint32()?),
-                    18 => {
-                        SysStatsCpuIdleStateField::CpuidleStateEntry(
-                            SysStatsCpuIdleStateEntryReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => SysStatsCpuIdleStateField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SysStatsCpuIdleStateField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::CpuId(f.uint32()?),
+            18 => {
+                Self::CpuidleStateEntry(SysStatsCpuIdleStateEntryReader::new(f.bytes()?))
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SysStatsCpuIdleStateReader<'a> {
-    type Item = Result<SysStatsCpuIdleStateField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SysStatsCpuIdleState {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SysStats.CpuIdleState",
-            fields: &[
-                d::optional("cpu_id", 1, d::Kind::Uint32),
-                d::repeated(
-                    "cpuidle_state_entry",
-                    2,
-                    d::Kind::Message(|| SysStatsCpuIdleStateEntry::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SysStats.CpuIdleState",
+        &[
+            d::optional("cpu_id", 1, d::Kind::Uint32),
+            d::repeated("cpuidle_state_entry", 2, d::of!(SysStatsCpuIdleStateEntry)),
+        ],
+    );
 }
+
 /// `perfetto.protos.SysStats.SlabInfo`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsSlabInfo {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub pages_per_slab: Option<u32>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub num_slabs: Option<u32>,
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(uint32, 2)] pub pages_per_slab: Option<u32>,
+    #[pb(uint32, 3)] pub num_slabs: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SysStatsSlabInfo`], field by field; dropping it closes the message.
-pub struct SysStatsSlabInfoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SysStatsSlabInfo`]; dropping it closes the message.
+pub struct SysStatsSlabInfoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SysStatsSlabInfoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SysStats.SlabInfo";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SysStatsSlabInfoWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn pages_per_slab(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn num_slabs(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn pages_per_slab(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn num_slabs(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SysStats.SlabInfo` where it lies, field by field.
+pub type SysStatsSlabInfoReader<'a> = rt::TypedReader<'a, SysStatsSlabInfoField<'a>>;
 /// A field of a `perfetto.protos.SysStats.SlabInfo`.
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsSlabInfoField<'a> {
-    /// Field 1, string.
     Name(&'a str),
-    /// Field 2, uint32.
     PagesPerSlab(u32),
-    /// Field 3, uint32.
     NumSlabs(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SysStats.SlabInfo` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SysStatsSlabInfoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SysStatsSlabInfoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<SysStatsSlabInfoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => SysStatsSlabInfoField::Name(f.string()?),
-                    16 => SysStatsSlabInfoField::PagesPerSlab(f.uint32()?),
-                    24 => SysStatsSlabInfoField::NumSlabs(f.uint32()?),
-                    _ => SysStatsSlabInfoField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SysStatsSlabInfoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            16 => Self::PagesPerSlab(f.uint32()?),
+            24 => Self::NumSlabs(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SysStatsSlabInfoReader<'a> {
-    type Item = Result<SysStatsSlabInfoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SysStatsSlabInfo {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SysStats.SlabInfo",
-            fields: &[
-                d::optional("name", 1, d::Kind::String),
-                d::optional("pages_per_slab", 2, d::Kind::Uint32),
-                d::optional("num_slabs", 3, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SysStats.SlabInfo",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("pages_per_slab", 2, d::Kind::Uint32),
+            d::optional("num_slabs", 3, d::Kind::Uint32),
+        ],
+    );
 }

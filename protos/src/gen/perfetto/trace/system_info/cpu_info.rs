@@ -2,413 +2,214 @@
 
 //! `perfetto/trace/system_info/cpu_info.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.CpuInfo`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CpuInfo {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub cpus: Vec<CpuInfoCpu>,
+    #[pb(message, 1, repeated)] pub cpus: Vec<CpuInfoCpu>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`CpuInfo`], field by field; dropping it closes the message.
-pub struct CpuInfoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`CpuInfo`]; dropping it closes the message.
+pub struct CpuInfoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for CpuInfoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.CpuInfo";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl CpuInfoWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn cpus(&mut self) -> CpuInfoCpuWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `cpus`, its body already encoded.
-    #[inline]
-    pub fn cpus_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn cpus(&mut self) -> CpuInfoCpuWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn cpus_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.CpuInfo` where it lies, field by field.
+pub type CpuInfoReader<'a> = rt::TypedReader<'a, CpuInfoField<'a>>;
 /// A field of a `perfetto.protos.CpuInfo`.
 #[derive(Clone, Copy, Debug)]
 pub enum CpuInfoField<'a> {
-    /// Field 1, repeated message.
     Cpus(CpuInfoCpuReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.CpuInfo` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct CpuInfoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> CpuInfoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<CpuInfoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => CpuInfoField::Cpus(CpuInfoCpuReader::new(f.bytes()?)),
-                    _ => CpuInfoField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for CpuInfoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Cpus(CpuInfoCpuReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for CpuInfoReader<'a> {
-    type Item = Result<CpuInfoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl CpuInfo {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.CpuInfo",
-            fields: &[
-                d::repeated("cpus", 1, d::Kind::Message(|| CpuInfoCpu::DESCRIPTOR)),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.CpuInfo",
+        &[d::repeated("cpus", 1, d::of!(CpuInfoCpu))],
+    );
 }
+
 /// `perfetto.protos.CpuInfo.ArmCpuIdentifier`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CpuInfoArmCpuIdentifier {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub implementer: Option<u32>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub architecture: Option<u32>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub variant: Option<u32>,
-    /// Field 4, uint32.
-    #[pb(uint32, 4)]
-    pub part: Option<u32>,
-    /// Field 5, uint32.
-    #[pb(uint32, 5)]
-    pub revision: Option<u32>,
+    #[pb(uint32, 1)] pub implementer: Option<u32>,
+    #[pb(uint32, 2)] pub architecture: Option<u32>,
+    #[pb(uint32, 3)] pub variant: Option<u32>,
+    #[pb(uint32, 4)] pub part: Option<u32>,
+    #[pb(uint32, 5)] pub revision: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`CpuInfoArmCpuIdentifier`], field by field; dropping it closes the message.
-pub struct CpuInfoArmCpuIdentifierWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`CpuInfoArmCpuIdentifier`]; dropping it closes the message.
+pub struct CpuInfoArmCpuIdentifierWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for CpuInfoArmCpuIdentifierWriter<'w> {
     const NAME: &'static str = "perfetto.protos.CpuInfo.ArmCpuIdentifier";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl CpuInfoArmCpuIdentifierWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn implementer(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn architecture(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn variant(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint32.
-    #[inline]
-    pub fn part(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, uint32.
-    #[inline]
-    pub fn revision(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<5>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn implementer(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn architecture(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn variant(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn part(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+    #[inline] pub fn revision(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.CpuInfo.ArmCpuIdentifier` where it lies, field by field.
+pub type CpuInfoArmCpuIdentifierReader<'a> = rt::TypedReader<
+    'a,
+    CpuInfoArmCpuIdentifierField<'a>,
+>;
 /// A field of a `perfetto.protos.CpuInfo.ArmCpuIdentifier`.
 #[derive(Clone, Copy, Debug)]
 pub enum CpuInfoArmCpuIdentifierField<'a> {
-    /// Field 1, uint32.
     Implementer(u32),
-    /// Field 2, uint32.
     Architecture(u32),
-    /// Field 3, uint32.
     Variant(u32),
-    /// Field 4, uint32.
     Part(u32),
-    /// Field 5, uint32.
     Revision(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.CpuInfo.ArmCpuIdentifier` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct CpuInfoArmCpuIdentifierReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> CpuInfoArmCpuIdentifierReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<CpuInfoArmCpuIdentifierField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => CpuInfoArmCpuIdentifierField::Implementer(f.uint32()?),
-                    16 => CpuInfoArmCpuIdentifierField::Architecture(f.uint32()?),
-                    24 => CpuInfoArmCpuIdentifierField::Variant(f.uint32()?),
-                    32 => CpuInfoArmCpuIdentifierField::Part(f.uint32()?),
-                    40 => CpuInfoArmCpuIdentifierField::Revision(f.uint32()?),
-                    _ => CpuInfoArmCpuIdentifierField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for CpuInfoArmCpuIdentifierField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Implementer(f.uint32()?),
+            16 => Self::Architecture(f.uint32()?),
+            24 => Self::Variant(f.uint32()?),
+            32 => Self::Part(f.uint32()?),
+            40 => Self::Revision(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for CpuInfoArmCpuIdentifierReader<'a> {
-    type Item = Result<CpuInfoArmCpuIdentifierField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl CpuInfoArmCpuIdentifier {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.CpuInfo.ArmCpuIdentifier",
-            fields: &[
-                d::optional("implementer", 1, d::Kind::Uint32),
-                d::optional("architecture", 2, d::Kind::Uint32),
-                d::optional("variant", 3, d::Kind::Uint32),
-                d::optional("part", 4, d::Kind::Uint32),
-                d::optional("revision", 5, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.CpuInfo.ArmCpuIdentifier",
+        &[
+            d::optional("implementer", 1, d::Kind::Uint32),
+            d::optional("architecture", 2, d::Kind::Uint32),
+            d::optional("variant", 3, d::Kind::Uint32),
+            d::optional("part", 4, d::Kind::Uint32),
+            d::optional("revision", 5, d::Kind::Uint32),
+        ],
+    );
 }
+
 /// `perfetto.protos.CpuInfo.Cpu`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CpuInfoCpu {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub processor: Option<String>,
-    /// Field 2, repeated uint32.
-    #[pb(uint32, 2, repeated)]
-    pub frequencies: Vec<u32>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub capacity: Option<u32>,
+    #[pb(string, 1)] pub processor: Option<String>,
+    #[pb(uint32, 2, repeated)] pub frequencies: Vec<u32>,
+    #[pb(uint32, 3)] pub capacity: Option<u32>,
     /// At most one of these.
-    #[pb(oneof, 4)]
-    pub identifier: Option<CpuInfoCpuIdentifier>,
-    /// Field 5, uint64.
-    #[pb(uint64, 5)]
-    pub features: Option<u64>,
+    #[pb(oneof, 4)] pub identifier: Option<CpuInfoCpuIdentifier>,
+    #[pb(uint64, 5)] pub features: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.CpuInfo.Cpu.identifier`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum CpuInfoCpuIdentifier {
-    /// Field 4, message.
-    #[pb(message, 4)]
-    ArmIdentifier(CpuInfoArmCpuIdentifier),
+    #[pb(message, 4)] ArmIdentifier(CpuInfoArmCpuIdentifier),
 }
-/// Writes a [`CpuInfoCpu`], field by field; dropping it closes the message.
-pub struct CpuInfoCpuWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`CpuInfoCpu`]; dropping it closes the message.
+pub struct CpuInfoCpuWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for CpuInfoCpuWriter<'w> {
     const NAME: &'static str = "perfetto.protos.CpuInfo.Cpu";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl CpuInfoCpuWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn processor(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated uint32.
-    #[inline]
-    pub fn frequencies(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn capacity(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, message.
-    #[inline]
-    pub fn arm_identifier(&mut self) -> CpuInfoArmCpuIdentifierWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    /// `arm_identifier`, its body already encoded.
-    #[inline]
-    pub fn arm_identifier_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn processor(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn frequencies(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn capacity(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn arm_identifier(&mut self) -> CpuInfoArmCpuIdentifierWriter<'_> { rt::message::<4, _>(&mut self.s) }
+    #[inline] pub fn arm_identifier_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<4>(&mut self.s, body);
         self
     }
-    /// Field 5, uint64.
-    #[inline]
-    pub fn features(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn features(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.CpuInfo.Cpu` where it lies, field by field.
+pub type CpuInfoCpuReader<'a> = rt::TypedReader<'a, CpuInfoCpuField<'a>>;
 /// A field of a `perfetto.protos.CpuInfo.Cpu`.
 #[derive(Clone, Copy, Debug)]
 pub enum CpuInfoCpuField<'a> {
-    /// Field 1, string.
     Processor(&'a str),
-    /// Field 2, repeated uint32.
     Frequencies(u32),
-    /// Field 3, uint32.
     Capacity(u32),
-    /// Field 4, message.
     ArmIdentifier(CpuInfoArmCpuIdentifierReader<'a>),
-    /// Field 5, uint64.
     Features(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.CpuInfo.Cpu` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct CpuInfoCpuReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> CpuInfoCpuReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<CpuInfoCpuField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        10 => CpuInfoCpuField::Processor(f.string()?),
-                        16 => CpuInfoCpuField::Frequencies(f.uint32()?),
-                        18 => {
-                            f.begin_run(16)?;
-                            continue;
-                        }
-                        24 => CpuInfoCpuField::Capacity(f.uint32()?),
-                        34 => {
-                            CpuInfoCpuField::ArmIdentifier(
-                                CpuInfoArmCpuIdentifierReader::new(f.bytes()?),
-                            )
-                        }
-                        40 => CpuInfoCpuField::Features(f.uint64()?),
-                        _ => CpuInfoCpuField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for CpuInfoCpuField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Processor(f.string()?),
+            16 => Self::Frequencies(f.uint32()?),
+            18 => return rt::run(f, 16),
+            24 => Self::Capacity(f.uint32()?),
+            34 => Self::ArmIdentifier(CpuInfoArmCpuIdentifierReader::new(f.bytes()?)),
+            40 => Self::Features(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for CpuInfoCpuReader<'a> {
-    type Item = Result<CpuInfoCpuField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl CpuInfoCpu {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.CpuInfo.Cpu",
-            fields: &[
-                d::optional("processor", 1, d::Kind::String),
-                d::repeated("frequencies", 2, d::Kind::Uint32),
-                d::optional("capacity", 3, d::Kind::Uint32),
-                d::optional(
-                    "arm_identifier",
-                    4,
-                    d::Kind::Message(|| CpuInfoArmCpuIdentifier::DESCRIPTOR),
-                ),
-                d::optional("features", 5, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.CpuInfo.Cpu",
+        &[
+            d::optional("processor", 1, d::Kind::String),
+            d::repeated("frequencies", 2, d::Kind::Uint32),
+            d::optional("capacity", 3, d::Kind::Uint32),
+            d::optional("arm_identifier", 4, d::of!(CpuInfoArmCpuIdentifier)),
+            d::optional("features", 5, d::Kind::Uint64),
+        ],
+    );
 }

@@ -2,213 +2,120 @@
 
 //! `perfetto/trace/system_info/interrupt_info.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.InterruptInfo`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InterruptInfo {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub irq_mapping: Vec<InterruptInfoInterruptMapping>,
+    #[pb(message, 1, repeated)] pub irq_mapping: Vec<InterruptInfoInterruptMapping>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InterruptInfo`], field by field; dropping it closes the message.
-pub struct InterruptInfoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InterruptInfo`]; dropping it closes the message.
+pub struct InterruptInfoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InterruptInfoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InterruptInfo";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InterruptInfoWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn irq_mapping(&mut self) -> InterruptInfoInterruptMappingWriter<'_> {
+    #[inline] pub fn irq_mapping(&mut self) -> InterruptInfoInterruptMappingWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
-    /// `irq_mapping`, its body already encoded.
-    #[inline]
-    pub fn irq_mapping_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn irq_mapping_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InterruptInfo` where it lies, field by field.
+pub type InterruptInfoReader<'a> = rt::TypedReader<'a, InterruptInfoField<'a>>;
 /// A field of a `perfetto.protos.InterruptInfo`.
 #[derive(Clone, Copy, Debug)]
 pub enum InterruptInfoField<'a> {
-    /// Field 1, repeated message.
     IrqMapping(InterruptInfoInterruptMappingReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InterruptInfo` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InterruptInfoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InterruptInfoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<InterruptInfoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        InterruptInfoField::IrqMapping(
-                            InterruptInfoInterruptMappingReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => InterruptInfoField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InterruptInfoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::IrqMapping(InterruptInfoInterruptMappingReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InterruptInfoReader<'a> {
-    type Item = Result<InterruptInfoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InterruptInfo {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InterruptInfo",
-            fields: &[
-                d::repeated(
-                    "irq_mapping",
-                    1,
-                    d::Kind::Message(|| InterruptInfoInterruptMapping::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InterruptInfo",
+        &[d::repeated("irq_mapping", 1, d::of!(InterruptInfoInterruptMapping))],
+    );
 }
+
 /// `perfetto.protos.InterruptInfo.InterruptMapping`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InterruptInfoInterruptMapping {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub irq_id: Option<u32>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub name: Option<String>,
+    #[pb(uint32, 1)] pub irq_id: Option<u32>,
+    #[pb(string, 2)] pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`InterruptInfoInterruptMapping`], field by field; dropping it closes the message.
-pub struct InterruptInfoInterruptMappingWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`InterruptInfoInterruptMapping`]; dropping it closes the message.
+pub struct InterruptInfoInterruptMappingWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for InterruptInfoInterruptMappingWriter<'w> {
     const NAME: &'static str = "perfetto.protos.InterruptInfo.InterruptMapping";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl InterruptInfoInterruptMappingWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn irq_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn irq_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.InterruptInfo.InterruptMapping` where it lies, field by field.
+pub type InterruptInfoInterruptMappingReader<'a> = rt::TypedReader<
+    'a,
+    InterruptInfoInterruptMappingField<'a>,
+>;
 /// A field of a `perfetto.protos.InterruptInfo.InterruptMapping`.
 #[derive(Clone, Copy, Debug)]
 pub enum InterruptInfoInterruptMappingField<'a> {
-    /// Field 1, uint32.
     IrqId(u32),
-    /// Field 2, string.
     Name(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.InterruptInfo.InterruptMapping` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct InterruptInfoInterruptMappingReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> InterruptInfoInterruptMappingReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<InterruptInfoInterruptMappingField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => InterruptInfoInterruptMappingField::IrqId(f.uint32()?),
-                    18 => InterruptInfoInterruptMappingField::Name(f.string()?),
-                    _ => InterruptInfoInterruptMappingField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for InterruptInfoInterruptMappingField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::IrqId(f.uint32()?),
+            18 => Self::Name(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for InterruptInfoInterruptMappingReader<'a> {
-    type Item = Result<InterruptInfoInterruptMappingField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl InterruptInfoInterruptMapping {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.InterruptInfo.InterruptMapping",
-            fields: &[
-                d::optional("irq_id", 1, d::Kind::Uint32),
-                d::optional("name", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InterruptInfo.InterruptMapping",
+        &[
+            d::optional("irq_id", 1, d::Kind::Uint32),
+            d::optional("name", 2, d::Kind::String),
+        ],
+    );
 }

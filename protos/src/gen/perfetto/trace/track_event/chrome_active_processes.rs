@@ -2,100 +2,58 @@
 
 //! `perfetto/trace/track_event/chrome_active_processes.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromeActiveProcesses`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeActiveProcesses {
-    /// Field 1, repeated int32.
-    #[pb(int32, 1, repeated)]
-    pub pid: Vec<i32>,
+    #[pb(int32, 1, repeated)] pub pid: Vec<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromeActiveProcesses`], field by field; dropping it closes the message.
-pub struct ChromeActiveProcessesWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromeActiveProcesses`]; dropping it closes the message.
+pub struct ChromeActiveProcessesWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromeActiveProcessesWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromeActiveProcesses";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromeActiveProcessesWriter<'_> {
-    /// Field 1, repeated int32.
-    #[inline]
-    pub fn pid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromeActiveProcesses` where it lies, field by field.
+pub type ChromeActiveProcessesReader<'a> = rt::TypedReader<
+    'a,
+    ChromeActiveProcessesField<'a>,
+>;
 /// A field of a `perfetto.protos.ChromeActiveProcesses`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromeActiveProcessesField<'a> {
-    /// Field 1, repeated int32.
     Pid(i32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromeActiveProcesses` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromeActiveProcessesReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromeActiveProcessesReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ChromeActiveProcessesField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => ChromeActiveProcessesField::Pid(f.int32()?),
-                        10 => {
-                            f.begin_run(8)?;
-                            continue;
-                        }
-                        _ => ChromeActiveProcessesField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for ChromeActiveProcessesField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Pid(f.int32()?),
+            10 => return rt::run(f, 8),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromeActiveProcessesReader<'a> {
-    type Item = Result<ChromeActiveProcessesField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromeActiveProcesses {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromeActiveProcesses",
-            fields: &[d::repeated("pid", 1, d::Kind::Int32)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromeActiveProcesses",
+        &[d::repeated("pid", 1, d::Kind::Int32)],
+    );
 }

@@ -2,26 +2,21 @@
 
 //! `perfetto/trace/track_event/chrome_application_state_info.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromeApplicationStateInfo.ChromeApplicationState`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeApplicationStateInfoChromeApplicationState(pub i32);
 impl ChromeApplicationStateInfoChromeApplicationState {
-    /// Value 0.
     pub const APPLICATION_STATE_UNKNOWN: Self = Self(0);
-    /// Value 1.
     pub const APPLICATION_STATE_HAS_RUNNING_ACTIVITIES: Self = Self(1);
-    /// Value 2.
     pub const APPLICATION_STATE_HAS_PAUSED_ACTIVITIES: Self = Self(2);
-    /// Value 3.
     pub const APPLICATION_STATE_HAS_STOPPED_ACTIVITIES: Self = Self(3);
-    /// Value 4.
     pub const APPLICATION_STATE_HAS_DESTROYED_ACTIVITIES: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for ChromeApplicationStateInfoChromeApplicationState {
     const NAME: &'static str = "perfetto.protos.ChromeApplicationStateInfo.ChromeApplicationState";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -31,48 +26,35 @@ impl protozero::Enumeration for ChromeApplicationStateInfoChromeApplicationState
         ("APPLICATION_STATE_HAS_STOPPED_ACTIVITIES", 3),
         ("APPLICATION_STATE_HAS_DESTROYED_ACTIVITIES", 4),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for ChromeApplicationStateInfoChromeApplicationState {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for ChromeApplicationStateInfoChromeApplicationState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.ChromeApplicationStateInfo`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeApplicationStateInfo {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub application_state: Option<ChromeApplicationStateInfoChromeApplicationState>,
+    #[pb(enumeration, 1)] pub application_state: Option<ChromeApplicationStateInfoChromeApplicationState>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromeApplicationStateInfo`], field by field; dropping it closes the message.
-pub struct ChromeApplicationStateInfoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromeApplicationStateInfo`]; dropping it closes the message.
+pub struct ChromeApplicationStateInfoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromeApplicationStateInfoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromeApplicationStateInfo";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromeApplicationStateInfoWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn application_state(
+    #[inline] pub fn application_state(
         &mut self,
         value: ChromeApplicationStateInfoChromeApplicationState,
     ) -> &mut Self {
@@ -80,77 +62,47 @@ impl ChromeApplicationStateInfoWriter<'_> {
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromeApplicationStateInfo` where it lies, field by field.
+pub type ChromeApplicationStateInfoReader<'a> = rt::TypedReader<
+    'a,
+    ChromeApplicationStateInfoField<'a>,
+>;
 /// A field of a `perfetto.protos.ChromeApplicationStateInfo`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromeApplicationStateInfoField<'a> {
-    /// Field 1, enumeration.
     ApplicationState(ChromeApplicationStateInfoChromeApplicationState),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromeApplicationStateInfo` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromeApplicationStateInfoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromeApplicationStateInfoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ChromeApplicationStateInfoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        ChromeApplicationStateInfoField::ApplicationState(
-                            ChromeApplicationStateInfoChromeApplicationState(
-                                f.enumeration()?,
-                            ),
-                        )
-                    }
-                    _ => ChromeApplicationStateInfoField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromeApplicationStateInfoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => {
+                Self::ApplicationState(
+                    ChromeApplicationStateInfoChromeApplicationState(f.enumeration()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromeApplicationStateInfoReader<'a> {
-    type Item = Result<ChromeApplicationStateInfoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromeApplicationStateInfo {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromeApplicationStateInfo",
-            fields: &[
-                d::optional(
-                    "application_state",
-                    1,
-                    d::enum_kind::<ChromeApplicationStateInfoChromeApplicationState>(),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromeApplicationStateInfo",
+        &[
+            d::optional(
+                "application_state",
+                1,
+                d::enum_kind::<ChromeApplicationStateInfoChromeApplicationState>(),
+            ),
+        ],
+    );
 }

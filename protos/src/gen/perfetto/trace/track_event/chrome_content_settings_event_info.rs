@@ -2,98 +2,60 @@
 
 //! `perfetto/trace/track_event/chrome_content_settings_event_info.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromeContentSettingsEventInfo`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeContentSettingsEventInfo {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub number_of_exceptions: Option<u32>,
+    #[pb(uint32, 1)] pub number_of_exceptions: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromeContentSettingsEventInfo`], field by field; dropping it closes the message.
-pub struct ChromeContentSettingsEventInfoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromeContentSettingsEventInfo`]; dropping it closes the message.
+pub struct ChromeContentSettingsEventInfoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromeContentSettingsEventInfoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromeContentSettingsEventInfo";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromeContentSettingsEventInfoWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn number_of_exceptions(&mut self, value: u32) -> &mut Self {
+    #[inline] pub fn number_of_exceptions(&mut self, value: u32) -> &mut Self {
         rt::uint32::<1>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromeContentSettingsEventInfo` where it lies, field by field.
+pub type ChromeContentSettingsEventInfoReader<'a> = rt::TypedReader<
+    'a,
+    ChromeContentSettingsEventInfoField<'a>,
+>;
 /// A field of a `perfetto.protos.ChromeContentSettingsEventInfo`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromeContentSettingsEventInfoField<'a> {
-    /// Field 1, uint32.
     NumberOfExceptions(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromeContentSettingsEventInfo` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromeContentSettingsEventInfoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromeContentSettingsEventInfoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ChromeContentSettingsEventInfoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        ChromeContentSettingsEventInfoField::NumberOfExceptions(
-                            f.uint32()?,
-                        )
-                    }
-                    _ => ChromeContentSettingsEventInfoField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromeContentSettingsEventInfoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::NumberOfExceptions(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromeContentSettingsEventInfoReader<'a> {
-    type Item = Result<ChromeContentSettingsEventInfoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromeContentSettingsEventInfo {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromeContentSettingsEventInfo",
-            fields: &[d::optional("number_of_exceptions", 1, d::Kind::Uint32)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromeContentSettingsEventInfo",
+        &[d::optional("number_of_exceptions", 1, d::Kind::Uint32)],
+    );
 }

@@ -2,239 +2,131 @@
 
 //! `perfetto/trace/track_event/chrome_histogram_sample.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.HistogramName`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct HistogramName {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub name: Option<String>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(string, 2)] pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`HistogramName`], field by field; dropping it closes the message.
-pub struct HistogramNameWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`HistogramName`]; dropping it closes the message.
+pub struct HistogramNameWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for HistogramNameWriter<'w> {
     const NAME: &'static str = "perfetto.protos.HistogramName";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl HistogramNameWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.HistogramName` where it lies, field by field.
+pub type HistogramNameReader<'a> = rt::TypedReader<'a, HistogramNameField<'a>>;
 /// A field of a `perfetto.protos.HistogramName`.
 #[derive(Clone, Copy, Debug)]
 pub enum HistogramNameField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, string.
     Name(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.HistogramName` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct HistogramNameReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> HistogramNameReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<HistogramNameField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => HistogramNameField::Iid(f.uint64()?),
-                    18 => HistogramNameField::Name(f.string()?),
-                    _ => HistogramNameField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for HistogramNameField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            18 => Self::Name(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for HistogramNameReader<'a> {
-    type Item = Result<HistogramNameField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl HistogramName {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.HistogramName",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("name", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.HistogramName",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("name", 2, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.ChromeHistogramSample`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeHistogramSample {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub name_hash: Option<u64>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub name: Option<String>,
-    /// Field 3, int64.
-    #[pb(int64, 3)]
-    pub sample: Option<i64>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub name_iid: Option<u64>,
+    #[pb(uint64, 1)] pub name_hash: Option<u64>,
+    #[pb(string, 2)] pub name: Option<String>,
+    #[pb(int64, 3)] pub sample: Option<i64>,
+    #[pb(uint64, 4)] pub name_iid: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromeHistogramSample`], field by field; dropping it closes the message.
-pub struct ChromeHistogramSampleWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromeHistogramSample`]; dropping it closes the message.
+pub struct ChromeHistogramSampleWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromeHistogramSampleWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromeHistogramSample";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromeHistogramSampleWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn name_hash(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, int64.
-    #[inline]
-    pub fn sample(&mut self, value: i64) -> &mut Self {
-        rt::int64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn name_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<4>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn name_hash(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn sample(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
+    #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromeHistogramSample` where it lies, field by field.
+pub type ChromeHistogramSampleReader<'a> = rt::TypedReader<
+    'a,
+    ChromeHistogramSampleField<'a>,
+>;
 /// A field of a `perfetto.protos.ChromeHistogramSample`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromeHistogramSampleField<'a> {
-    /// Field 1, uint64.
     NameHash(u64),
-    /// Field 2, string.
     Name(&'a str),
-    /// Field 3, int64.
     Sample(i64),
-    /// Field 4, uint64.
     NameIid(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromeHistogramSample` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromeHistogramSampleReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromeHistogramSampleReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ChromeHistogramSampleField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => ChromeHistogramSampleField::NameHash(f.uint64()?),
-                    18 => ChromeHistogramSampleField::Name(f.string()?),
-                    24 => ChromeHistogramSampleField::Sample(f.int64()?),
-                    32 => ChromeHistogramSampleField::NameIid(f.uint64()?),
-                    _ => ChromeHistogramSampleField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromeHistogramSampleField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::NameHash(f.uint64()?),
+            18 => Self::Name(f.string()?),
+            24 => Self::Sample(f.int64()?),
+            32 => Self::NameIid(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromeHistogramSampleReader<'a> {
-    type Item = Result<ChromeHistogramSampleField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromeHistogramSample {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromeHistogramSample",
-            fields: &[
-                d::optional("name_hash", 1, d::Kind::Uint64),
-                d::optional("name", 2, d::Kind::String),
-                d::optional("sample", 3, d::Kind::Int64),
-                d::optional("name_iid", 4, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromeHistogramSample",
+        &[
+            d::optional("name_hash", 1, d::Kind::Uint64),
+            d::optional("name", 2, d::Kind::String),
+            d::optional("sample", 3, d::Kind::Int64),
+            d::optional("name_iid", 4, d::Kind::Uint64),
+        ],
+    );
 }

@@ -2,92 +2,54 @@
 
 //! `perfetto/trace/track_event/chrome_keyed_service.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromeKeyedService`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeKeyedService {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub name: Option<String>,
+    #[pb(string, 1)] pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromeKeyedService`], field by field; dropping it closes the message.
-pub struct ChromeKeyedServiceWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromeKeyedService`]; dropping it closes the message.
+pub struct ChromeKeyedServiceWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromeKeyedServiceWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromeKeyedService";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromeKeyedServiceWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromeKeyedService` where it lies, field by field.
+pub type ChromeKeyedServiceReader<'a> = rt::TypedReader<'a, ChromeKeyedServiceField<'a>>;
 /// A field of a `perfetto.protos.ChromeKeyedService`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromeKeyedServiceField<'a> {
-    /// Field 1, string.
     Name(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromeKeyedService` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromeKeyedServiceReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromeKeyedServiceReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ChromeKeyedServiceField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => ChromeKeyedServiceField::Name(f.string()?),
-                    _ => ChromeKeyedServiceField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromeKeyedServiceField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromeKeyedServiceReader<'a> {
-    type Item = Result<ChromeKeyedServiceField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromeKeyedService {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromeKeyedService",
-            fields: &[d::optional("name", 1, d::Kind::String)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromeKeyedService",
+        &[d::optional("name", 1, d::Kind::String)],
+    );
 }

@@ -2,107 +2,67 @@
 
 //! `perfetto/trace/track_event/chrome_message_pump.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromeMessagePump`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeMessagePump {
-    /// Field 1, bool.
-    #[pb(bool, 1)]
-    pub sent_messages_in_queue: Option<bool>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub io_handler_location_iid: Option<u64>,
+    #[pb(bool, 1)] pub sent_messages_in_queue: Option<bool>,
+    #[pb(uint64, 2)] pub io_handler_location_iid: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromeMessagePump`], field by field; dropping it closes the message.
-pub struct ChromeMessagePumpWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromeMessagePump`]; dropping it closes the message.
+pub struct ChromeMessagePumpWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromeMessagePumpWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromeMessagePump";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromeMessagePumpWriter<'_> {
-    /// Field 1, bool.
-    #[inline]
-    pub fn sent_messages_in_queue(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn sent_messages_in_queue(&mut self, value: bool) -> &mut Self {
         rt::bool::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn io_handler_location_iid(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn io_handler_location_iid(&mut self, value: u64) -> &mut Self {
         rt::uint64::<2>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromeMessagePump` where it lies, field by field.
+pub type ChromeMessagePumpReader<'a> = rt::TypedReader<'a, ChromeMessagePumpField<'a>>;
 /// A field of a `perfetto.protos.ChromeMessagePump`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromeMessagePumpField<'a> {
-    /// Field 1, bool.
     SentMessagesInQueue(bool),
-    /// Field 2, uint64.
     IoHandlerLocationIid(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromeMessagePump` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromeMessagePumpReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromeMessagePumpReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ChromeMessagePumpField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => ChromeMessagePumpField::SentMessagesInQueue(f.bool()?),
-                    16 => ChromeMessagePumpField::IoHandlerLocationIid(f.uint64()?),
-                    _ => ChromeMessagePumpField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromeMessagePumpField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::SentMessagesInQueue(f.bool()?),
+            16 => Self::IoHandlerLocationIid(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromeMessagePumpReader<'a> {
-    type Item = Result<ChromeMessagePumpField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromeMessagePump {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromeMessagePump",
-            fields: &[
-                d::optional("sent_messages_in_queue", 1, d::Kind::Bool),
-                d::optional("io_handler_location_iid", 2, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromeMessagePump",
+        &[
+            d::optional("sent_messages_in_queue", 1, d::Kind::Bool),
+            d::optional("io_handler_location_iid", 2, d::Kind::Uint64),
+        ],
+    );
 }

@@ -2,176 +2,98 @@
 
 //! `perfetto/trace/track_event/chrome_mojo_event_info.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromeMojoEventInfo`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeMojoEventInfo {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub watcher_notify_interface_tag: Option<String>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub ipc_hash: Option<u32>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub mojo_interface_tag: Option<String>,
-    /// Field 4, uint64.
-    #[pb(uint64, 4)]
-    pub mojo_interface_method_iid: Option<u64>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub is_reply: Option<bool>,
-    /// Field 6, uint64.
-    #[pb(uint64, 6)]
-    pub payload_size: Option<u64>,
-    /// Field 7, uint64.
-    #[pb(uint64, 7)]
-    pub data_num_bytes: Option<u64>,
+    #[pb(string, 1)] pub watcher_notify_interface_tag: Option<String>,
+    #[pb(uint32, 2)] pub ipc_hash: Option<u32>,
+    #[pb(string, 3)] pub mojo_interface_tag: Option<String>,
+    #[pb(uint64, 4)] pub mojo_interface_method_iid: Option<u64>,
+    #[pb(bool, 5)] pub is_reply: Option<bool>,
+    #[pb(uint64, 6)] pub payload_size: Option<u64>,
+    #[pb(uint64, 7)] pub data_num_bytes: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromeMojoEventInfo`], field by field; dropping it closes the message.
-pub struct ChromeMojoEventInfoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromeMojoEventInfo`]; dropping it closes the message.
+pub struct ChromeMojoEventInfoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromeMojoEventInfoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromeMojoEventInfo";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromeMojoEventInfoWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn watcher_notify_interface_tag(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn watcher_notify_interface_tag(&mut self, value: &str) -> &mut Self {
         rt::string::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn ipc_hash(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn mojo_interface_tag(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn ipc_hash(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn mojo_interface_tag(&mut self, value: &str) -> &mut Self {
         rt::string::<3>(&mut self.s, value);
         self
     }
-    /// Field 4, uint64.
-    #[inline]
-    pub fn mojo_interface_method_iid(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn mojo_interface_method_iid(&mut self, value: u64) -> &mut Self {
         rt::uint64::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, bool.
-    #[inline]
-    pub fn is_reply(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, uint64.
-    #[inline]
-    pub fn payload_size(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, uint64.
-    #[inline]
-    pub fn data_num_bytes(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<7>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn is_reply(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    #[inline] pub fn payload_size(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    #[inline] pub fn data_num_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromeMojoEventInfo` where it lies, field by field.
+pub type ChromeMojoEventInfoReader<'a> = rt::TypedReader<
+    'a,
+    ChromeMojoEventInfoField<'a>,
+>;
 /// A field of a `perfetto.protos.ChromeMojoEventInfo`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromeMojoEventInfoField<'a> {
-    /// Field 1, string.
     WatcherNotifyInterfaceTag(&'a str),
-    /// Field 2, uint32.
     IpcHash(u32),
-    /// Field 3, string.
     MojoInterfaceTag(&'a str),
-    /// Field 4, uint64.
     MojoInterfaceMethodIid(u64),
-    /// Field 5, bool.
     IsReply(bool),
-    /// Field 6, uint64.
     PayloadSize(u64),
-    /// Field 7, uint64.
     DataNumBytes(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromeMojoEventInfo` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromeMojoEventInfoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromeMojoEventInfoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ChromeMojoEventInfoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        ChromeMojoEventInfoField::WatcherNotifyInterfaceTag(f.string()?)
-                    }
-                    16 => ChromeMojoEventInfoField::IpcHash(f.uint32()?),
-                    26 => ChromeMojoEventInfoField::MojoInterfaceTag(f.string()?),
-                    32 => ChromeMojoEventInfoField::MojoInterfaceMethodIid(f.uint64()?),
-                    40 => ChromeMojoEventInfoField::IsReply(f.bool()?),
-                    48 => ChromeMojoEventInfoField::PayloadSize(f.uint64()?),
-                    56 => ChromeMojoEventInfoField::DataNumBytes(f.uint64()?),
-                    _ => ChromeMojoEventInfoField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromeMojoEventInfoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::WatcherNotifyInterfaceTag(f.string()?),
+            16 => Self::IpcHash(f.uint32()?),
+            26 => Self::MojoInterfaceTag(f.string()?),
+            32 => Self::MojoInterfaceMethodIid(f.uint64()?),
+            40 => Self::IsReply(f.bool()?),
+            48 => Self::PayloadSize(f.uint64()?),
+            56 => Self::DataNumBytes(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromeMojoEventInfoReader<'a> {
-    type Item = Result<ChromeMojoEventInfoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromeMojoEventInfo {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromeMojoEventInfo",
-            fields: &[
-                d::optional("watcher_notify_interface_tag", 1, d::Kind::String),
-                d::optional("ipc_hash", 2, d::Kind::Uint32),
-                d::optional("mojo_interface_tag", 3, d::Kind::String),
-                d::optional("mojo_interface_method_iid", 4, d::Kind::Uint64),
-                d::optional("is_reply", 5, d::Kind::Bool),
-                d::optional("payload_size", 6, d::Kind::Uint64),
-                d::optional("data_num_bytes", 7, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromeMojoEventInfo",
+        &[
+            d::optional("watcher_notify_interface_tag", 1, d::Kind::String),
+            d::optional("ipc_hash", 2, d::Kind::Uint32),
+            d::optional("mojo_interface_tag", 3, d::Kind::String),
+            d::optional("mojo_interface_method_iid", 4, d::Kind::Uint64),
+            d::optional("is_reply", 5, d::Kind::Bool),
+            d::optional("payload_size", 6, d::Kind::Uint64),
+            d::optional("data_num_bytes", 7, d::Kind::Uint64),
+        ],
+    );
 }

@@ -2,148 +2,82 @@
 
 //! `perfetto/trace/track_event/chrome_process_descriptor.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromeProcessDescriptor`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeProcessDescriptor {
-    /// Field 1, int32.
-    #[pb(int32, 1)]
-    pub process_type: Option<i32>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub process_priority: Option<i32>,
-    /// Field 3, int32.
-    #[pb(int32, 3)]
-    pub legacy_sort_index: Option<i32>,
-    /// Field 4, string.
-    #[pb(string, 4)]
-    pub host_app_package_name: Option<String>,
-    /// Field 5, uint64.
-    #[pb(uint64, 5)]
-    pub crash_trace_id: Option<u64>,
+    #[pb(int32, 1)] pub process_type: Option<i32>,
+    #[pb(int32, 2)] pub process_priority: Option<i32>,
+    #[pb(int32, 3)] pub legacy_sort_index: Option<i32>,
+    #[pb(string, 4)] pub host_app_package_name: Option<String>,
+    #[pb(uint64, 5)] pub crash_trace_id: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromeProcessDescriptor`], field by field; dropping it closes the message.
-pub struct ChromeProcessDescriptorWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromeProcessDescriptor`]; dropping it closes the message.
+pub struct ChromeProcessDescriptorWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromeProcessDescriptorWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromeProcessDescriptor";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromeProcessDescriptorWriter<'_> {
-    /// Field 1, int32.
-    #[inline]
-    pub fn process_type(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int32.
-    #[inline]
-    pub fn process_priority(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, int32.
-    #[inline]
-    pub fn legacy_sort_index(&mut self, value: i32) -> &mut Self {
-        rt::int32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, string.
-    #[inline]
-    pub fn host_app_package_name(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn process_type(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+    #[inline] pub fn process_priority(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    #[inline] pub fn legacy_sort_index(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    #[inline] pub fn host_app_package_name(&mut self, value: &str) -> &mut Self {
         rt::string::<4>(&mut self.s, value);
         self
     }
-    /// Field 5, uint64.
-    #[inline]
-    pub fn crash_trace_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn crash_trace_id(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromeProcessDescriptor` where it lies, field by field.
+pub type ChromeProcessDescriptorReader<'a> = rt::TypedReader<
+    'a,
+    ChromeProcessDescriptorField<'a>,
+>;
 /// A field of a `perfetto.protos.ChromeProcessDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromeProcessDescriptorField<'a> {
-    /// Field 1, int32.
     ProcessType(i32),
-    /// Field 2, int32.
     ProcessPriority(i32),
-    /// Field 3, int32.
     LegacySortIndex(i32),
-    /// Field 4, string.
     HostAppPackageName(&'a str),
-    /// Field 5, uint64.
     CrashTraceId(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromeProcessDescriptor` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromeProcessDescriptorReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromeProcessDescriptorReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ChromeProcessDescriptorField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => ChromeProcessDescriptorField::ProcessType(f.int32()?),
-                    16 => ChromeProcessDescriptorField::ProcessPriority(f.int32()?),
-                    24 => ChromeProcessDescriptorField::LegacySortIndex(f.int32()?),
-                    34 => ChromeProcessDescriptorField::HostAppPackageName(f.string()?),
-                    40 => ChromeProcessDescriptorField::CrashTraceId(f.uint64()?),
-                    _ => ChromeProcessDescriptorField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromeProcessDescriptorField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::ProcessType(f.int32()?),
+            16 => Self::ProcessPriority(f.int32()?),
+            24 => Self::LegacySortIndex(f.int32()?),
+            34 => Self::HostAppPackageName(f.string()?),
+            40 => Self::CrashTraceId(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromeProcessDescriptorReader<'a> {
-    type Item = Result<ChromeProcessDescriptorField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromeProcessDescriptor {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromeProcessDescriptor",
-            fields: &[
-                d::optional("process_type", 1, d::Kind::Int32),
-                d::optional("process_priority", 2, d::Kind::Int32),
-                d::optional("legacy_sort_index", 3, d::Kind::Int32),
-                d::optional("host_app_package_name", 4, d::Kind::String),
-                d::optional("crash_trace_id", 5, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromeProcessDescriptor",
+        &[
+            d::optional("process_type", 1, d::Kind::Int32),
+            d::optional("process_priority", 2, d::Kind::Int32),
+            d::optional("legacy_sort_index", 3, d::Kind::Int32),
+            d::optional("host_app_package_name", 4, d::Kind::String),
+            d::optional("crash_trace_id", 5, d::Kind::Uint64),
+        ],
+    );
 }

@@ -2,26 +2,21 @@
 
 //! `perfetto/trace/track_event/chrome_renderer_scheduler_state.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromeRAILMode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeRAILMode(pub i32);
 impl ChromeRAILMode {
-    /// Value 0.
     pub const RAIL_MODE_NONE: Self = Self(0);
-    /// Value 1.
     pub const RAIL_MODE_RESPONSE: Self = Self(1);
-    /// Value 2.
     pub const RAIL_MODE_ANIMATION: Self = Self(2);
-    /// Value 3.
     pub const RAIL_MODE_IDLE: Self = Self(3);
-    /// Value 4.
     pub const RAIL_MODE_LOAD: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for ChromeRAILMode {
     const NAME: &'static str = "perfetto.protos.ChromeRAILMode";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -31,143 +26,82 @@ impl protozero::Enumeration for ChromeRAILMode {
         ("RAIL_MODE_IDLE", 3),
         ("RAIL_MODE_LOAD", 4),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for ChromeRAILMode {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for ChromeRAILMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.ChromeRendererSchedulerState`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeRendererSchedulerState {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub rail_mode: Option<ChromeRAILMode>,
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    pub is_backgrounded: Option<bool>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub is_hidden: Option<bool>,
+    #[pb(enumeration, 1)] pub rail_mode: Option<ChromeRAILMode>,
+    #[pb(bool, 2)] pub is_backgrounded: Option<bool>,
+    #[pb(bool, 3)] pub is_hidden: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromeRendererSchedulerState`], field by field; dropping it closes the message.
-pub struct ChromeRendererSchedulerStateWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromeRendererSchedulerState`]; dropping it closes the message.
+pub struct ChromeRendererSchedulerStateWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromeRendererSchedulerStateWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromeRendererSchedulerState";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromeRendererSchedulerStateWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn rail_mode(&mut self, value: ChromeRAILMode) -> &mut Self {
+    #[inline] pub fn rail_mode(&mut self, value: ChromeRAILMode) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, bool.
-    #[inline]
-    pub fn is_backgrounded(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, bool.
-    #[inline]
-    pub fn is_hidden(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn is_backgrounded(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    #[inline] pub fn is_hidden(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromeRendererSchedulerState` where it lies, field by field.
+pub type ChromeRendererSchedulerStateReader<'a> = rt::TypedReader<
+    'a,
+    ChromeRendererSchedulerStateField<'a>,
+>;
 /// A field of a `perfetto.protos.ChromeRendererSchedulerState`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromeRendererSchedulerStateField<'a> {
-    /// Field 1, enumeration.
     RailMode(ChromeRAILMode),
-    /// Field 2, bool.
     IsBackgrounded(bool),
-    /// Field 3, bool.
     IsHidden(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromeRendererSchedulerState` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromeRendererSchedulerStateReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromeRendererSchedulerStateReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ChromeRendererSchedulerStateField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        ChromeRendererSchedulerStateField::RailMode(
-                            ChromeRAILMode(f.enumeration()?),
-                        )
-                    }
-                    16 => ChromeRendererSchedulerStateField::IsBackgrounded(f.bool()?),
-                    24 => ChromeRendererSchedulerStateField::IsHidden(f.bool()?),
-                    _ => ChromeRendererSchedulerStateField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromeRendererSchedulerStateField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::RailMode(ChromeRAILMode(f.enumeration()?)),
+            16 => Self::IsBackgrounded(f.bool()?),
+            24 => Self::IsHidden(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromeRendererSchedulerStateReader<'a> {
-    type Item = Result<ChromeRendererSchedulerStateField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromeRendererSchedulerState {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromeRendererSchedulerState",
-            fields: &[
-                d::optional("rail_mode", 1, d::enum_kind::<ChromeRAILMode>()),
-                d::optional("is_backgrounded", 2, d::Kind::Bool),
-                d::optional("is_hidden", 3, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromeRendererSchedulerState",
+        &[
+            d::optional("rail_mode", 1, d::enum_kind::<ChromeRAILMode>()),
+            d::optional("is_backgrounded", 2, d::Kind::Bool),
+            d::optional("is_hidden", 3, d::Kind::Bool),
+        ],
+    );
 }

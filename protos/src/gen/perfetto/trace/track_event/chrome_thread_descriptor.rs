@@ -2,122 +2,69 @@
 
 //! `perfetto/trace/track_event/chrome_thread_descriptor.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromeThreadDescriptor`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeThreadDescriptor {
-    /// Field 1, int32.
-    #[pb(int32, 1)]
-    pub thread_type: Option<i32>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub legacy_sort_index: Option<i32>,
-    /// Field 3, bool.
-    #[pb(bool, 3)]
-    pub is_sandboxed_tid: Option<bool>,
+    #[pb(int32, 1)] pub thread_type: Option<i32>,
+    #[pb(int32, 2)] pub legacy_sort_index: Option<i32>,
+    #[pb(bool, 3)] pub is_sandboxed_tid: Option<bool>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromeThreadDescriptor`], field by field; dropping it closes the message.
-pub struct ChromeThreadDescriptorWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromeThreadDescriptor`]; dropping it closes the message.
+pub struct ChromeThreadDescriptorWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromeThreadDescriptorWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromeThreadDescriptor";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromeThreadDescriptorWriter<'_> {
-    /// Field 1, int32.
-    #[inline]
-    pub fn thread_type(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int32.
-    #[inline]
-    pub fn legacy_sort_index(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, bool.
-    #[inline]
-    pub fn is_sandboxed_tid(&mut self, value: bool) -> &mut Self {
-        rt::bool::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn thread_type(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+    #[inline] pub fn legacy_sort_index(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    #[inline] pub fn is_sandboxed_tid(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromeThreadDescriptor` where it lies, field by field.
+pub type ChromeThreadDescriptorReader<'a> = rt::TypedReader<
+    'a,
+    ChromeThreadDescriptorField<'a>,
+>;
 /// A field of a `perfetto.protos.ChromeThreadDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromeThreadDescriptorField<'a> {
-    /// Field 1, int32.
     ThreadType(i32),
-    /// Field 2, int32.
     LegacySortIndex(i32),
-    /// Field 3, bool.
     IsSandboxedTid(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromeThreadDescriptor` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromeThreadDescriptorReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromeThreadDescriptorReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ChromeThreadDescriptorField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => ChromeThreadDescriptorField::ThreadType(f.int32()?),
-                    16 => ChromeThreadDescriptorField::LegacySortIndex(f.int32()?),
-                    24 => ChromeThreadDescriptorField::IsSandboxedTid(f.bool()?),
-                    _ => ChromeThreadDescriptorField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromeThreadDescriptorField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::ThreadType(f.int32()?),
+            16 => Self::LegacySortIndex(f.int32()?),
+            24 => Self::IsSandboxedTid(f.bool()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromeThreadDescriptorReader<'a> {
-    type Item = Result<ChromeThreadDescriptorField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromeThreadDescriptor {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromeThreadDescriptor",
-            fields: &[
-                d::optional("thread_type", 1, d::Kind::Int32),
-                d::optional("legacy_sort_index", 2, d::Kind::Int32),
-                d::optional("is_sandboxed_tid", 3, d::Kind::Bool),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromeThreadDescriptor",
+        &[
+            d::optional("thread_type", 1, d::Kind::Int32),
+            d::optional("legacy_sort_index", 2, d::Kind::Int32),
+            d::optional("is_sandboxed_tid", 3, d::Kind::Bool),
+        ],
+    );
 }

@@ -2,107 +2,61 @@
 
 //! `perfetto/trace/track_event/chrome_user_event.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromeUserEvent`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeUserEvent {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub action: Option<String>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub action_hash: Option<u64>,
+    #[pb(string, 1)] pub action: Option<String>,
+    #[pb(uint64, 2)] pub action_hash: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromeUserEvent`], field by field; dropping it closes the message.
-pub struct ChromeUserEventWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromeUserEvent`]; dropping it closes the message.
+pub struct ChromeUserEventWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromeUserEventWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromeUserEvent";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromeUserEventWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn action(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn action_hash(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn action(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn action_hash(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromeUserEvent` where it lies, field by field.
+pub type ChromeUserEventReader<'a> = rt::TypedReader<'a, ChromeUserEventField<'a>>;
 /// A field of a `perfetto.protos.ChromeUserEvent`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromeUserEventField<'a> {
-    /// Field 1, string.
     Action(&'a str),
-    /// Field 2, uint64.
     ActionHash(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromeUserEvent` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromeUserEventReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromeUserEventReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ChromeUserEventField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => ChromeUserEventField::Action(f.string()?),
-                    16 => ChromeUserEventField::ActionHash(f.uint64()?),
-                    _ => ChromeUserEventField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromeUserEventField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Action(f.string()?),
+            16 => Self::ActionHash(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromeUserEventReader<'a> {
-    type Item = Result<ChromeUserEventField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromeUserEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromeUserEvent",
-            fields: &[
-                d::optional("action", 1, d::Kind::String),
-                d::optional("action_hash", 2, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromeUserEvent",
+        &[
+            d::optional("action", 1, d::Kind::String),
+            d::optional("action_hash", 2, d::Kind::Uint64),
+        ],
+    );
 }

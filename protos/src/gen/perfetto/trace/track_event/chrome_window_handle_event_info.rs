@@ -2,122 +2,69 @@
 
 //! `perfetto/trace/track_event/chrome_window_handle_event_info.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ChromeWindowHandleEventInfo`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeWindowHandleEventInfo {
-    /// Field 1, uint32.
-    #[pb(uint32, 1)]
-    pub dpi: Option<u32>,
-    /// Field 2, uint32.
-    #[pb(uint32, 2)]
-    pub message_id: Option<u32>,
-    /// Field 3, fixed64.
-    #[pb(fixed64, 3)]
-    pub hwnd_ptr: Option<u64>,
+    #[pb(uint32, 1)] pub dpi: Option<u32>,
+    #[pb(uint32, 2)] pub message_id: Option<u32>,
+    #[pb(fixed64, 3)] pub hwnd_ptr: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ChromeWindowHandleEventInfo`], field by field; dropping it closes the message.
-pub struct ChromeWindowHandleEventInfoWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ChromeWindowHandleEventInfo`]; dropping it closes the message.
+pub struct ChromeWindowHandleEventInfoWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ChromeWindowHandleEventInfoWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ChromeWindowHandleEventInfo";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ChromeWindowHandleEventInfoWriter<'_> {
-    /// Field 1, uint32.
-    #[inline]
-    pub fn dpi(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint32.
-    #[inline]
-    pub fn message_id(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, fixed64.
-    #[inline]
-    pub fn hwnd_ptr(&mut self, value: u64) -> &mut Self {
-        rt::fixed64::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn dpi(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn message_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn hwnd_ptr(&mut self, value: u64) -> &mut Self { rt::fixed64::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ChromeWindowHandleEventInfo` where it lies, field by field.
+pub type ChromeWindowHandleEventInfoReader<'a> = rt::TypedReader<
+    'a,
+    ChromeWindowHandleEventInfoField<'a>,
+>;
 /// A field of a `perfetto.protos.ChromeWindowHandleEventInfo`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromeWindowHandleEventInfoField<'a> {
-    /// Field 1, uint32.
     Dpi(u32),
-    /// Field 2, uint32.
     MessageId(u32),
-    /// Field 3, fixed64.
     HwndPtr(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ChromeWindowHandleEventInfo` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ChromeWindowHandleEventInfoReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ChromeWindowHandleEventInfoReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<ChromeWindowHandleEventInfoField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => ChromeWindowHandleEventInfoField::Dpi(f.uint32()?),
-                    16 => ChromeWindowHandleEventInfoField::MessageId(f.uint32()?),
-                    25 => ChromeWindowHandleEventInfoField::HwndPtr(f.fixed64()?),
-                    _ => ChromeWindowHandleEventInfoField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ChromeWindowHandleEventInfoField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Dpi(f.uint32()?),
+            16 => Self::MessageId(f.uint32()?),
+            25 => Self::HwndPtr(f.fixed64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ChromeWindowHandleEventInfoReader<'a> {
-    type Item = Result<ChromeWindowHandleEventInfoField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ChromeWindowHandleEventInfo {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ChromeWindowHandleEventInfo",
-            fields: &[
-                d::optional("dpi", 1, d::Kind::Uint32),
-                d::optional("message_id", 2, d::Kind::Uint32),
-                d::optional("hwnd_ptr", 3, d::Kind::Fixed64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ChromeWindowHandleEventInfo",
+        &[
+            d::optional("dpi", 1, d::Kind::Uint32),
+            d::optional("message_id", 2, d::Kind::Uint32),
+            d::optional("hwnd_ptr", 3, d::Kind::Fixed64),
+        ],
+    );
 }

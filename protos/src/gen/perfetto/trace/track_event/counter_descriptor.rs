@@ -2,22 +2,19 @@
 
 //! `perfetto/trace/track_event/counter_descriptor.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.CounterDescriptor.BuiltinCounterType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CounterDescriptorBuiltinCounterType(pub i32);
 impl CounterDescriptorBuiltinCounterType {
-    /// Value 0.
     pub const COUNTER_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const COUNTER_THREAD_TIME_NS: Self = Self(1);
-    /// Value 2.
     pub const COUNTER_THREAD_INSTRUCTION_COUNT: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for CounterDescriptorBuiltinCounterType {
     const NAME: &'static str = "perfetto.protos.CounterDescriptor.BuiltinCounterType";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -25,41 +22,30 @@ impl protozero::Enumeration for CounterDescriptorBuiltinCounterType {
         ("COUNTER_THREAD_TIME_NS", 1),
         ("COUNTER_THREAD_INSTRUCTION_COUNT", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for CounterDescriptorBuiltinCounterType {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for CounterDescriptorBuiltinCounterType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.CounterDescriptor.Unit`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CounterDescriptorUnit(pub i32);
 impl CounterDescriptorUnit {
-    /// Value 0.
     pub const UNIT_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const UNIT_TIME_NS: Self = Self(1);
-    /// Value 2.
     pub const UNIT_COUNT: Self = Self(2);
-    /// Value 3.
     pub const UNIT_SIZE_BYTES: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for CounterDescriptorUnit {
     const NAME: &'static str = "perfetto.protos.CounterDescriptor.Unit";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -68,201 +54,106 @@ impl protozero::Enumeration for CounterDescriptorUnit {
         ("UNIT_COUNT", 2),
         ("UNIT_SIZE_BYTES", 3),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for CounterDescriptorUnit {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for CounterDescriptorUnit {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.CounterDescriptor`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CounterDescriptor {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub r#type: Option<CounterDescriptorBuiltinCounterType>,
-    /// Field 2, repeated string.
-    #[pb(string, 2, repeated)]
-    pub categories: Vec<String>,
-    /// Field 3, enumeration.
-    #[pb(enumeration, 3)]
-    pub unit: Option<CounterDescriptorUnit>,
-    /// Field 4, int64.
-    #[pb(int64, 4)]
-    pub unit_multiplier: Option<i64>,
-    /// Field 5, bool.
-    #[pb(bool, 5)]
-    pub is_incremental: Option<bool>,
-    /// Field 6, string.
-    #[pb(string, 6)]
-    pub unit_name: Option<String>,
-    /// Field 7, string.
-    #[pb(string, 7)]
-    pub y_axis_share_key: Option<String>,
+    #[pb(enumeration, 1)] pub r#type: Option<CounterDescriptorBuiltinCounterType>,
+    #[pb(string, 2, repeated)] pub categories: Vec<String>,
+    #[pb(enumeration, 3)] pub unit: Option<CounterDescriptorUnit>,
+    #[pb(int64, 4)] pub unit_multiplier: Option<i64>,
+    #[pb(bool, 5)] pub is_incremental: Option<bool>,
+    #[pb(string, 6)] pub unit_name: Option<String>,
+    #[pb(string, 7)] pub y_axis_share_key: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`CounterDescriptor`], field by field; dropping it closes the message.
-pub struct CounterDescriptorWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`CounterDescriptor`]; dropping it closes the message.
+pub struct CounterDescriptorWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for CounterDescriptorWriter<'w> {
     const NAME: &'static str = "perfetto.protos.CounterDescriptor";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl CounterDescriptorWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn r#type(&mut self, value: CounterDescriptorBuiltinCounterType) -> &mut Self {
+    #[inline] pub fn r#type(&mut self, value: CounterDescriptorBuiltinCounterType) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, repeated string.
-    #[inline]
-    pub fn categories(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, enumeration.
-    #[inline]
-    pub fn unit(&mut self, value: CounterDescriptorUnit) -> &mut Self {
+    #[inline] pub fn categories(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn unit(&mut self, value: CounterDescriptorUnit) -> &mut Self {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
-    /// Field 4, int64.
-    #[inline]
-    pub fn unit_multiplier(&mut self, value: i64) -> &mut Self {
-        rt::int64::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, bool.
-    #[inline]
-    pub fn is_incremental(&mut self, value: bool) -> &mut Self {
-        rt::bool::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, string.
-    #[inline]
-    pub fn unit_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, string.
-    #[inline]
-    pub fn y_axis_share_key(&mut self, value: &str) -> &mut Self {
-        rt::string::<7>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn unit_multiplier(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+    #[inline] pub fn is_incremental(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    #[inline] pub fn unit_name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+    #[inline] pub fn y_axis_share_key(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.CounterDescriptor` where it lies, field by field.
+pub type CounterDescriptorReader<'a> = rt::TypedReader<'a, CounterDescriptorField<'a>>;
 /// A field of a `perfetto.protos.CounterDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum CounterDescriptorField<'a> {
-    /// Field 1, enumeration.
     Type(CounterDescriptorBuiltinCounterType),
-    /// Field 2, repeated string.
     Categories(&'a str),
-    /// Field 3, enumeration.
     Unit(CounterDescriptorUnit),
-    /// Field 4, int64.
     UnitMultiplier(i64),
-    /// Field 5, bool.
     IsIncremental(bool),
-    /// Field 6, string.
     UnitName(&'a str),
-    /// Field 7, string.
     YAxisShareKey(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.CounterDescriptor` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct CounterDescriptorReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> CounterDescriptorReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<CounterDescriptorField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        CounterDescriptorField::Type(
-                            CounterDescriptorBuiltinCounterType(f.enumeration()?),
-                        )
-                    }
-                    18 => CounterDescriptorField::Categories(f.string()?),
-                    24 => {
-                        CounterDescriptorField::Unit(
-                            CounterDescriptorUnit(f.enumeration()?),
-                        )
-                    }
-                    32 => CounterDescriptorField::UnitMultiplier(f.int64()?),
-                    40 => CounterDescriptorField::IsIncremental(f.bool()?),
-                    50 => CounterDescriptorField::UnitName(f.string()?),
-                    58 => CounterDescriptorField::YAxisShareKey(f.string()?),
-                    _ => CounterDescriptorField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for CounterDescriptorField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Type(CounterDescriptorBuiltinCounterType(f.enumeration()?)),
+            18 => Self::Categories(f.string()?),
+            24 => Self::Unit(CounterDescriptorUnit(f.enumeration()?)),
+            32 => Self::UnitMultiplier(f.int64()?),
+            40 => Self::IsIncremental(f.bool()?),
+            50 => Self::UnitName(f.string()?),
+            58 => Self::YAxisShareKey(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for CounterDescriptorReader<'a> {
-    type Item = Result<CounterDescriptorField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl CounterDescriptor {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.CounterDescriptor",
-            fields: &[
-                d::optional(
-                    "type",
-                    1,
-                    d::enum_kind::<CounterDescriptorBuiltinCounterType>(),
-                ),
-                d::repeated("categories", 2, d::Kind::String),
-                d::optional("unit", 3, d::enum_kind::<CounterDescriptorUnit>()),
-                d::optional("unit_multiplier", 4, d::Kind::Int64),
-                d::optional("is_incremental", 5, d::Kind::Bool),
-                d::optional("unit_name", 6, d::Kind::String),
-                d::optional("y_axis_share_key", 7, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.CounterDescriptor",
+        &[
+            d::optional(
+                "type",
+                1,
+                d::enum_kind::<CounterDescriptorBuiltinCounterType>(),
+            ),
+            d::repeated("categories", 2, d::Kind::String),
+            d::optional("unit", 3, d::enum_kind::<CounterDescriptorUnit>()),
+            d::optional("unit_multiplier", 4, d::Kind::Int64),
+            d::optional("is_incremental", 5, d::Kind::Bool),
+            d::optional("unit_name", 6, d::Kind::String),
+            d::optional("y_axis_share_key", 7, d::Kind::String),
+        ],
+    );
 }

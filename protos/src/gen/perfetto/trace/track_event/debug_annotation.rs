@@ -2,22 +2,19 @@
 
 //! `perfetto/trace/track_event/debug_annotation.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.DebugAnnotation.NestedValue.NestedType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DebugAnnotationNestedValueNestedType(pub i32);
 impl DebugAnnotationNestedValueNestedType {
-    /// Value 0.
     pub const UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const DICT: Self = Self(1);
-    /// Value 2.
     pub const ARRAY: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for DebugAnnotationNestedValueNestedType {
     const NAME: &'static str = "perfetto.protos.DebugAnnotation.NestedValue.NestedType";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -25,805 +22,416 @@ impl protozero::Enumeration for DebugAnnotationNestedValueNestedType {
         ("DICT", 1),
         ("ARRAY", 2),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for DebugAnnotationNestedValueNestedType {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for DebugAnnotationNestedValueNestedType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.DebugAnnotation`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DebugAnnotation {
     /// At most one of these.
-    #[pb(oneof, 1, 10)]
-    pub name_field: Option<DebugAnnotationNameField>,
+    #[pb(oneof, 1, 10)] pub name_field: Option<DebugAnnotationNameField>,
     /// At most one of these.
-    #[pb(oneof, 2, 3, 4, 5, 6, 7, 8, 9, 17)]
-    pub value: Option<DebugAnnotationValue>,
-    /// Field 11, repeated message.
-    #[pb(message, 11, repeated)]
-    pub dict_entries: Vec<DebugAnnotation>,
-    /// Field 12, repeated message.
-    #[pb(message, 12, repeated)]
-    pub array_values: Vec<DebugAnnotation>,
+    #[pb(oneof, 2, 3, 4, 5, 6, 7, 8, 9, 17)] pub value: Option<DebugAnnotationValue>,
+    #[pb(message, 11, repeated)] pub dict_entries: Vec<DebugAnnotation>,
+    #[pb(message, 12, repeated)] pub array_values: Vec<DebugAnnotation>,
     /// At most one of these.
-    #[pb(oneof, 13, 16)]
-    pub proto_type_descriptor: Option<DebugAnnotationProtoTypeDescriptor>,
-    /// Field 14, bytes.
-    #[pb(bytes, 14)]
-    pub proto_value: Option<Vec<u8>>,
+    #[pb(oneof, 13, 16)] pub proto_type_descriptor: Option<DebugAnnotationProtoTypeDescriptor>,
+    #[pb(bytes, 14)] pub proto_value: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.DebugAnnotation.name_field`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum DebugAnnotationNameField {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    NameIid(u64),
-    /// Field 10, string.
-    #[pb(string, 10)]
-    Name(String),
+    #[pb(uint64, 1)] NameIid(u64),
+    #[pb(string, 10)] Name(String),
 }
+
 /// `perfetto.protos.DebugAnnotation.value`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum DebugAnnotationValue {
-    /// Field 2, bool.
-    #[pb(bool, 2)]
-    BoolValue(bool),
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    UintValue(u64),
-    /// Field 4, int64.
-    #[pb(int64, 4)]
-    IntValue(i64),
-    /// Field 5, double.
-    #[pb(double, 5)]
-    DoubleValue(f64),
-    /// Field 6, string.
-    #[pb(string, 6)]
-    StringValue(String),
-    /// Field 7, uint64.
-    #[pb(uint64, 7)]
-    PointerValue(u64),
-    /// Field 8, message.
-    #[pb(message, 8)]
-    NestedValue(DebugAnnotationNestedValue),
-    /// Field 9, string.
-    #[pb(string, 9)]
-    LegacyJsonValue(String),
-    /// Field 17, uint64.
-    #[pb(uint64, 17)]
-    StringValueIid(u64),
+    #[pb(bool, 2)] BoolValue(bool),
+    #[pb(uint64, 3)] UintValue(u64),
+    #[pb(int64, 4)] IntValue(i64),
+    #[pb(double, 5)] DoubleValue(f64),
+    #[pb(string, 6)] StringValue(String),
+    #[pb(uint64, 7)] PointerValue(u64),
+    #[pb(message, 8)] NestedValue(DebugAnnotationNestedValue),
+    #[pb(string, 9)] LegacyJsonValue(String),
+    #[pb(uint64, 17)] StringValueIid(u64),
 }
+
 /// `perfetto.protos.DebugAnnotation.proto_type_descriptor`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum DebugAnnotationProtoTypeDescriptor {
-    /// Field 13, uint64.
-    #[pb(uint64, 13)]
-    ProtoTypeNameIid(u64),
-    /// Field 16, string.
-    #[pb(string, 16)]
-    ProtoTypeName(String),
+    #[pb(uint64, 13)] ProtoTypeNameIid(u64),
+    #[pb(string, 16)] ProtoTypeName(String),
 }
-/// Writes a [`DebugAnnotation`], field by field; dropping it closes the message.
-pub struct DebugAnnotationWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`DebugAnnotation`]; dropping it closes the message.
+pub struct DebugAnnotationWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for DebugAnnotationWriter<'w> {
     const NAME: &'static str = "perfetto.protos.DebugAnnotation";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl DebugAnnotationWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn name_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 10, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<10>(&mut self.s, value);
-        self
-    }
-    /// Field 2, bool.
-    #[inline]
-    pub fn bool_value(&mut self, value: bool) -> &mut Self {
-        rt::bool::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn uint_value(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, int64.
-    #[inline]
-    pub fn int_value(&mut self, value: i64) -> &mut Self {
-        rt::int64::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 5, double.
-    #[inline]
-    pub fn double_value(&mut self, value: f64) -> &mut Self {
-        rt::double::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, string.
-    #[inline]
-    pub fn string_value(&mut self, value: &str) -> &mut Self {
-        rt::string::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, uint64.
-    #[inline]
-    pub fn pointer_value(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, message.
-    #[inline]
-    pub fn nested_value(&mut self) -> DebugAnnotationNestedValueWriter<'_> {
+    #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<10>(&mut self.s, value); self }
+    #[inline] pub fn bool_value(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    #[inline] pub fn uint_value(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+    #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<5>(&mut self.s, value); self }
+    #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+    #[inline] pub fn pointer_value(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+    #[inline] pub fn nested_value(&mut self) -> DebugAnnotationNestedValueWriter<'_> {
         rt::message::<8, _>(&mut self.s)
     }
-    /// `nested_value`, its body already encoded.
-    #[inline]
-    pub fn nested_value_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn nested_value_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<8>(&mut self.s, body);
         self
     }
-    /// Field 9, string.
-    #[inline]
-    pub fn legacy_json_value(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn legacy_json_value(&mut self, value: &str) -> &mut Self {
         rt::string::<9>(&mut self.s, value);
         self
     }
-    /// Field 17, uint64.
-    #[inline]
-    pub fn string_value_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<17>(&mut self.s, value);
-        self
-    }
-    /// Field 11, repeated message.
-    #[inline]
-    pub fn dict_entries(&mut self) -> DebugAnnotationWriter<'_> {
-        rt::message::<11, _>(&mut self.s)
-    }
-    /// `dict_entries`, its body already encoded.
-    #[inline]
-    pub fn dict_entries_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn string_value_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<17>(&mut self.s, value); self }
+    #[inline] pub fn dict_entries(&mut self) -> DebugAnnotationWriter<'_> { rt::message::<11, _>(&mut self.s) }
+    #[inline] pub fn dict_entries_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<11>(&mut self.s, body);
         self
     }
-    /// Field 12, repeated message.
-    #[inline]
-    pub fn array_values(&mut self) -> DebugAnnotationWriter<'_> {
-        rt::message::<12, _>(&mut self.s)
-    }
-    /// `array_values`, its body already encoded.
-    #[inline]
-    pub fn array_values_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn array_values(&mut self) -> DebugAnnotationWriter<'_> { rt::message::<12, _>(&mut self.s) }
+    #[inline] pub fn array_values_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<12>(&mut self.s, body);
         self
     }
-    /// Field 13, uint64.
-    #[inline]
-    pub fn proto_type_name_iid(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn proto_type_name_iid(&mut self, value: u64) -> &mut Self {
         rt::uint64::<13>(&mut self.s, value);
         self
     }
-    /// Field 16, string.
-    #[inline]
-    pub fn proto_type_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<16>(&mut self.s, value);
-        self
-    }
-    /// Field 14, bytes.
-    #[inline]
-    pub fn proto_value(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<14>(&mut self.s, value);
-        self
-    }
-    /// `proto_value`, gathered from several slices.
-    #[inline]
-    pub fn proto_value_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn proto_type_name(&mut self, value: &str) -> &mut Self { rt::string::<16>(&mut self.s, value); self }
+    #[inline] pub fn proto_value(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<14>(&mut self.s, value); self }
+    #[inline] pub fn proto_value_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<14>(&mut self.s, parts);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.DebugAnnotation` where it lies, field by field.
+pub type DebugAnnotationReader<'a> = rt::TypedReader<'a, DebugAnnotationField<'a>>;
 /// A field of a `perfetto.protos.DebugAnnotation`.
 #[derive(Clone, Copy, Debug)]
 pub enum DebugAnnotationField<'a> {
-    /// Field 1, uint64.
     NameIid(u64),
-    /// Field 10, string.
     Name(&'a str),
-    /// Field 2, bool.
     BoolValue(bool),
-    /// Field 3, uint64.
     UintValue(u64),
-    /// Field 4, int64.
     IntValue(i64),
-    /// Field 5, double.
     DoubleValue(f64),
-    /// Field 6, string.
     StringValue(&'a str),
-    /// Field 7, uint64.
     PointerValue(u64),
-    /// Field 8, message.
     NestedValue(DebugAnnotationNestedValueReader<'a>),
-    /// Field 9, string.
     LegacyJsonValue(&'a str),
-    /// Field 17, uint64.
     StringValueIid(u64),
-    /// Field 11, repeated message.
     DictEntries(DebugAnnotationReader<'a>),
-    /// Field 12, repeated message.
     ArrayValues(DebugAnnotationReader<'a>),
-    /// Field 13, uint64.
     ProtoTypeNameIid(u64),
-    /// Field 16, string.
     ProtoTypeName(&'a str),
-    /// Field 14, bytes.
     ProtoValue(&'a [u8]),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.DebugAnnotation` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct DebugAnnotationReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> DebugAnnotationReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<DebugAnnotationField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => DebugAnnotationField::NameIid(f.uint64()?),
-                    82 => DebugAnnotationField::Name(f.string()?),
-                    16 => DebugAnnotationField::BoolValue(f.bool()?),
-                    24 => DebugAnnotationField::UintValue(f.uint64()?),
-                    32 => DebugAnnotationField::IntValue(f.int64()?),
-                    41 => DebugAnnotationField::DoubleValue(f.double()?),
-                    50 => DebugAnnotationField::StringValue(f.string()?),
-                    56 => DebugAnnotationField::PointerValue(f.uint64()?),
-                    66 => {
-                        DebugAnnotationField::NestedValue(
-                            DebugAnnotationNestedValueReader::new(f.bytes()?),
-                        )
-                    }
-                    74 => DebugAnnotationField::LegacyJsonValue(f.string()?),
-                    136 => DebugAnnotationField::StringValueIid(f.uint64()?),
-                    90 => {
-                        DebugAnnotationField::DictEntries(
-                            DebugAnnotationReader::new(f.bytes()?),
-                        )
-                    }
-                    98 => {
-                        DebugAnnotationField::ArrayValues(
-                            DebugAnnotationReader::new(f.bytes()?),
-                        )
-                    }
-                    104 => DebugAnnotationField::ProtoTypeNameIid(f.uint64()?),
-                    130 => DebugAnnotationField::ProtoTypeName(f.string()?),
-                    114 => DebugAnnotationField::ProtoValue(f.bytes()?),
-                    _ => DebugAnnotationField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for DebugAnnotationField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::NameIid(f.uint64()?),
+            82 => Self::Name(f.string()?),
+            16 => Self::BoolValue(f.bool()?),
+            24 => Self::UintValue(f.uint64()?),
+            32 => Self::IntValue(f.int64()?),
+            41 => Self::DoubleValue(f.double()?),
+            50 => Self::StringValue(f.string()?),
+            56 => Self::PointerValue(f.uint64()?),
+            66 => Self::NestedValue(DebugAnnotationNestedValueReader::new(f.bytes()?)),
+            74 => Self::LegacyJsonValue(f.string()?),
+            136 => Self::StringValueIid(f.uint64()?),
+            90 => Self::DictEntries(DebugAnnotationReader::new(f.bytes()?)),
+            98 => Self::ArrayValues(DebugAnnotationReader::new(f.bytes()?)),
+            104 => Self::ProtoTypeNameIid(f.uint64()?),
+            130 => Self::ProtoTypeName(f.string()?),
+            114 => Self::ProtoValue(f.bytes()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for DebugAnnotationReader<'a> {
-    type Item = Result<DebugAnnotationField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl DebugAnnotation {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.DebugAnnotation",
-            fields: &[
-                d::optional("name_iid", 1, d::Kind::Uint64),
-                d::optional("name", 10, d::Kind::String),
-                d::optional("bool_value", 2, d::Kind::Bool),
-                d::optional("uint_value", 3, d::Kind::Uint64),
-                d::optional("int_value", 4, d::Kind::Int64),
-                d::optional("double_value", 5, d::Kind::Double),
-                d::optional("string_value", 6, d::Kind::String),
-                d::optional("pointer_value", 7, d::Kind::Uint64),
-                d::optional(
-                    "nested_value",
-                    8,
-                    d::Kind::Message(|| DebugAnnotationNestedValue::DESCRIPTOR),
-                ),
-                d::optional("legacy_json_value", 9, d::Kind::String),
-                d::optional("string_value_iid", 17, d::Kind::Uint64),
-                d::repeated(
-                    "dict_entries",
-                    11,
-                    d::Kind::Message(|| DebugAnnotation::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "array_values",
-                    12,
-                    d::Kind::Message(|| DebugAnnotation::DESCRIPTOR),
-                ),
-                d::optional("proto_type_name_iid", 13, d::Kind::Uint64),
-                d::optional("proto_type_name", 16, d::Kind::String),
-                d::optional("proto_value", 14, d::Kind::Bytes),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.DebugAnnotation",
+        &[
+            d::optional("name_iid", 1, d::Kind::Uint64),
+            d::optional("name", 10, d::Kind::String),
+            d::optional("bool_value", 2, d::Kind::Bool),
+            d::optional("uint_value", 3, d::Kind::Uint64),
+            d::optional("int_value", 4, d::Kind::Int64),
+            d::optional("double_value", 5, d::Kind::Double),
+            d::optional("string_value", 6, d::Kind::String),
+            d::optional("pointer_value", 7, d::Kind::Uint64),
+            d::optional("nested_value", 8, d::of!(DebugAnnotationNestedValue)),
+            d::optional("legacy_json_value", 9, d::Kind::String),
+            d::optional("string_value_iid", 17, d::Kind::Uint64),
+            d::repeated("dict_entries", 11, d::of!(DebugAnnotation)),
+            d::repeated("array_values", 12, d::of!(DebugAnnotation)),
+            d::optional("proto_type_name_iid", 13, d::Kind::Uint64),
+            d::optional("proto_type_name", 16, d::Kind::String),
+            d::optional("proto_value", 14, d::Kind::Bytes),
+        ],
+    );
 }
+
 /// `perfetto.protos.DebugAnnotation.NestedValue`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DebugAnnotationNestedValue {
-    /// Field 1, enumeration.
-    #[pb(enumeration, 1)]
-    pub nested_type: Option<DebugAnnotationNestedValueNestedType>,
-    /// Field 2, repeated string.
-    #[pb(string, 2, repeated)]
-    pub dict_keys: Vec<String>,
-    /// Field 3, repeated message.
-    #[pb(message, 3, repeated)]
-    pub dict_values: Vec<DebugAnnotationNestedValue>,
-    /// Field 4, repeated message.
-    #[pb(message, 4, repeated)]
-    pub array_values: Vec<DebugAnnotationNestedValue>,
-    /// Field 5, int64.
-    #[pb(int64, 5)]
-    pub int_value: Option<i64>,
-    /// Field 6, double.
-    #[pb(double, 6)]
-    pub double_value: Option<f64>,
-    /// Field 7, bool.
-    #[pb(bool, 7)]
-    pub bool_value: Option<bool>,
-    /// Field 8, string.
-    #[pb(string, 8)]
-    pub string_value: Option<String>,
+    #[pb(enumeration, 1)] pub nested_type: Option<DebugAnnotationNestedValueNestedType>,
+    #[pb(string, 2, repeated)] pub dict_keys: Vec<String>,
+    #[pb(message, 3, repeated)] pub dict_values: Vec<DebugAnnotationNestedValue>,
+    #[pb(message, 4, repeated)] pub array_values: Vec<DebugAnnotationNestedValue>,
+    #[pb(int64, 5)] pub int_value: Option<i64>,
+    #[pb(double, 6)] pub double_value: Option<f64>,
+    #[pb(bool, 7)] pub bool_value: Option<bool>,
+    #[pb(string, 8)] pub string_value: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`DebugAnnotationNestedValue`], field by field; dropping it closes the message.
-pub struct DebugAnnotationNestedValueWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`DebugAnnotationNestedValue`]; dropping it closes the message.
+pub struct DebugAnnotationNestedValueWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for DebugAnnotationNestedValueWriter<'w> {
     const NAME: &'static str = "perfetto.protos.DebugAnnotation.NestedValue";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl DebugAnnotationNestedValueWriter<'_> {
-    /// Field 1, enumeration.
-    #[inline]
-    pub fn nested_type(
+    #[inline] pub fn nested_type(
         &mut self,
         value: DebugAnnotationNestedValueNestedType,
     ) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Field 2, repeated string.
-    #[inline]
-    pub fn dict_keys(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, repeated message.
-    #[inline]
-    pub fn dict_values(&mut self) -> DebugAnnotationNestedValueWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    /// `dict_values`, its body already encoded.
-    #[inline]
-    pub fn dict_values_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn dict_keys(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn dict_values(&mut self) -> DebugAnnotationNestedValueWriter<'_> { rt::message::<3, _>(&mut self.s) }
+    #[inline] pub fn dict_values_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Field 4, repeated message.
-    #[inline]
-    pub fn array_values(&mut self) -> DebugAnnotationNestedValueWriter<'_> {
+    #[inline] pub fn array_values(&mut self) -> DebugAnnotationNestedValueWriter<'_> {
         rt::message::<4, _>(&mut self.s)
     }
-    /// `array_values`, its body already encoded.
-    #[inline]
-    pub fn array_values_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn array_values_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<4>(&mut self.s, body);
         self
     }
-    /// Field 5, int64.
-    #[inline]
-    pub fn int_value(&mut self, value: i64) -> &mut Self {
-        rt::int64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, double.
-    #[inline]
-    pub fn double_value(&mut self, value: f64) -> &mut Self {
-        rt::double::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, bool.
-    #[inline]
-    pub fn bool_value(&mut self, value: bool) -> &mut Self {
-        rt::bool::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, string.
-    #[inline]
-    pub fn string_value(&mut self, value: &str) -> &mut Self {
-        rt::string::<8>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
+    #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<6>(&mut self.s, value); self }
+    #[inline] pub fn bool_value(&mut self, value: bool) -> &mut Self { rt::bool::<7>(&mut self.s, value); self }
+    #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.DebugAnnotation.NestedValue` where it lies, field by field.
+pub type DebugAnnotationNestedValueReader<'a> = rt::TypedReader<
+    'a,
+    DebugAnnotationNestedValueField<'a>,
+>;
 /// A field of a `perfetto.protos.DebugAnnotation.NestedValue`.
 #[derive(Clone, Copy, Debug)]
 pub enum DebugAnnotationNestedValueField<'a> {
-    /// Field 1, enumeration.
     NestedType(DebugAnnotationNestedValueNestedType),
-    /// Field 2, repeated string.
     DictKeys(&'a str),
-    /// Field 3, repeated message.
     DictValues(DebugAnnotationNestedValueReader<'a>),
-    /// Field 4, repeated message.
     ArrayValues(DebugAnnotationNestedValueReader<'a>),
-    /// Field 5, int64.
     IntValue(i64),
-    /// Field 6, double.
     DoubleValue(f64),
-    /// Field 7, bool.
     BoolValue(bool),
-    /// Field 8, string.
     StringValue(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.DebugAnnotation.NestedValue` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct DebugAnnotationNestedValueReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> DebugAnnotationNestedValueReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<DebugAnnotationNestedValueField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => {
-                        DebugAnnotationNestedValueField::NestedType(
-                            DebugAnnotationNestedValueNestedType(f.enumeration()?),
-                        )
-                    }
-                    18 => DebugAnnotationNestedValueField::DictKeys(f.string()?),
-                    26 => {
-                        DebugAnnotationNestedValueField::DictValues(
-                            DebugAnnotationNestedValueReader::new(f.bytes()?),
-                        )
-                    }
-                    34 => {
-                        DebugAnnotationNestedValueField::ArrayValues(
-                            DebugAnnotationNestedValueReader::new(f.bytes()?),
-                        )
-                    }
-                    40 => DebugAnnotationNestedValueField::IntValue(f.int64()?),
-                    49 => DebugAnnotationNestedValueField::DoubleValue(f.double()?),
-                    56 => DebugAnnotationNestedValueField::BoolValue(f.bool()?),
-                    66 => DebugAnnotationNestedValueField::StringValue(f.string()?),
-                    _ => DebugAnnotationNestedValueField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for DebugAnnotationNestedValueField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::NestedType(DebugAnnotationNestedValueNestedType(f.enumeration()?)),
+            18 => Self::DictKeys(f.string()?),
+            26 => Self::DictValues(DebugAnnotationNestedValueReader::new(f.bytes()?)),
+            34 => Self::ArrayValues(DebugAnnotationNestedValueReader::new(f.bytes()?)),
+            40 => Self::IntValue(f.int64()?),
+            49 => Self::DoubleValue(f.double()?),
+            56 => Self::BoolValue(f.bool()?),
+            66 => Self::StringValue(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for DebugAnnotationNestedValueReader<'a> {
-    type Item = Result<DebugAnnotationNestedValueField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl DebugAnnotationNestedValue {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.DebugAnnotation.NestedValue",
-            fields: &[
-                d::optional(
-                    "nested_type",
-                    1,
-                    d::enum_kind::<DebugAnnotationNestedValueNestedType>(),
-                ),
-                d::repeated("dict_keys", 2, d::Kind::String),
-                d::repeated(
-                    "dict_values",
-                    3,
-                    d::Kind::Message(|| DebugAnnotationNestedValue::DESCRIPTOR),
-                ),
-                d::repeated(
-                    "array_values",
-                    4,
-                    d::Kind::Message(|| DebugAnnotationNestedValue::DESCRIPTOR),
-                ),
-                d::optional("int_value", 5, d::Kind::Int64),
-                d::optional("double_value", 6, d::Kind::Double),
-                d::optional("bool_value", 7, d::Kind::Bool),
-                d::optional("string_value", 8, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.DebugAnnotation.NestedValue",
+        &[
+            d::optional(
+                "nested_type",
+                1,
+                d::enum_kind::<DebugAnnotationNestedValueNestedType>(),
+            ),
+            d::repeated("dict_keys", 2, d::Kind::String),
+            d::repeated("dict_values", 3, d::of!(DebugAnnotationNestedValue)),
+            d::repeated("array_values", 4, d::of!(DebugAnnotationNestedValue)),
+            d::optional("int_value", 5, d::Kind::Int64),
+            d::optional("double_value", 6, d::Kind::Double),
+            d::optional("bool_value", 7, d::Kind::Bool),
+            d::optional("string_value", 8, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.DebugAnnotationName`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DebugAnnotationName {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub name: Option<String>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(string, 2)] pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`DebugAnnotationName`], field by field; dropping it closes the message.
-pub struct DebugAnnotationNameWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`DebugAnnotationName`]; dropping it closes the message.
+pub struct DebugAnnotationNameWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for DebugAnnotationNameWriter<'w> {
     const NAME: &'static str = "perfetto.protos.DebugAnnotationName";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl DebugAnnotationNameWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.DebugAnnotationName` where it lies, field by field.
+pub type DebugAnnotationNameReader<'a> = rt::TypedReader<
+    'a,
+    DebugAnnotationNameField_<'a>,
+>;
 /// A field of a `perfetto.protos.DebugAnnotationName`.
 #[derive(Clone, Copy, Debug)]
 pub enum DebugAnnotationNameField_<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, string.
     Name(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.DebugAnnotationName` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct DebugAnnotationNameReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> DebugAnnotationNameReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<DebugAnnotationNameField_<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => DebugAnnotationNameField_::Iid(f.uint64()?),
-                    18 => DebugAnnotationNameField_::Name(f.string()?),
-                    _ => DebugAnnotationNameField_::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for DebugAnnotationNameField_<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            18 => Self::Name(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for DebugAnnotationNameReader<'a> {
-    type Item = Result<DebugAnnotationNameField_<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl DebugAnnotationName {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.DebugAnnotationName",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("name", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.DebugAnnotationName",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("name", 2, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.DebugAnnotationValueTypeName`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DebugAnnotationValueTypeName {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub name: Option<String>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(string, 2)] pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`DebugAnnotationValueTypeName`], field by field; dropping it closes the message.
-pub struct DebugAnnotationValueTypeNameWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`DebugAnnotationValueTypeName`]; dropping it closes the message.
+pub struct DebugAnnotationValueTypeNameWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for DebugAnnotationValueTypeNameWriter<'w> {
     const NAME: &'static str = "perfetto.protos.DebugAnnotationValueTypeName";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl DebugAnnotationValueTypeNameWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.DebugAnnotationValueTypeName` where it lies, field by field.
+pub type DebugAnnotationValueTypeNameReader<'a> = rt::TypedReader<
+    'a,
+    DebugAnnotationValueTypeNameField<'a>,
+>;
 /// A field of a `perfetto.protos.DebugAnnotationValueTypeName`.
 #[derive(Clone, Copy, Debug)]
 pub enum DebugAnnotationValueTypeNameField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, string.
     Name(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.DebugAnnotationValueTypeName` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct DebugAnnotationValueTypeNameReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> DebugAnnotationValueTypeNameReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<DebugAnnotationValueTypeNameField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => DebugAnnotationValueTypeNameField::Iid(f.uint64()?),
-                    18 => DebugAnnotationValueTypeNameField::Name(f.string()?),
-                    _ => DebugAnnotationValueTypeNameField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for DebugAnnotationValueTypeNameField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            18 => Self::Name(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for DebugAnnotationValueTypeNameReader<'a> {
-    type Item = Result<DebugAnnotationValueTypeNameField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl DebugAnnotationValueTypeName {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.DebugAnnotationValueTypeName",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("name", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.DebugAnnotationValueTypeName",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("name", 2, d::Kind::String),
+        ],
+    );
 }

@@ -2,32 +2,24 @@
 
 //! `perfetto/trace/track_event/log_message.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.LogMessage.Priority`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogMessagePriority(pub i32);
 impl LogMessagePriority {
-    /// Value 0.
     pub const PRIO_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const PRIO_UNUSED: Self = Self(1);
-    /// Value 2.
     pub const PRIO_VERBOSE: Self = Self(2);
-    /// Value 3.
     pub const PRIO_DEBUG: Self = Self(3);
-    /// Value 4.
     pub const PRIO_INFO: Self = Self(4);
-    /// Value 5.
     pub const PRIO_WARN: Self = Self(5);
-    /// Value 6.
     pub const PRIO_ERROR: Self = Self(6);
-    /// Value 7.
     pub const PRIO_FATAL: Self = Self(7);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for LogMessagePriority {
     const NAME: &'static str = "perfetto.protos.LogMessage.Priority";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -40,241 +32,139 @@ impl protozero::Enumeration for LogMessagePriority {
         ("PRIO_ERROR", 6),
         ("PRIO_FATAL", 7),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for LogMessagePriority {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for LogMessagePriority {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.LogMessage`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct LogMessage {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub source_location_iid: Option<u64>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub body_iid: Option<u64>,
-    /// Field 3, enumeration.
-    #[pb(enumeration, 3)]
-    pub prio: Option<LogMessagePriority>,
+    #[pb(uint64, 1)] pub source_location_iid: Option<u64>,
+    #[pb(uint64, 2)] pub body_iid: Option<u64>,
+    #[pb(enumeration, 3)] pub prio: Option<LogMessagePriority>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`LogMessage`], field by field; dropping it closes the message.
-pub struct LogMessageWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`LogMessage`]; dropping it closes the message.
+pub struct LogMessageWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for LogMessageWriter<'w> {
     const NAME: &'static str = "perfetto.protos.LogMessage";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl LogMessageWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn source_location_iid(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn source_location_iid(&mut self, value: u64) -> &mut Self {
         rt::uint64::<1>(&mut self.s, value);
         self
     }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn body_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, enumeration.
-    #[inline]
-    pub fn prio(&mut self, value: LogMessagePriority) -> &mut Self {
+    #[inline] pub fn body_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn prio(&mut self, value: LogMessagePriority) -> &mut Self {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.LogMessage` where it lies, field by field.
+pub type LogMessageReader<'a> = rt::TypedReader<'a, LogMessageField<'a>>;
 /// A field of a `perfetto.protos.LogMessage`.
 #[derive(Clone, Copy, Debug)]
 pub enum LogMessageField<'a> {
-    /// Field 1, uint64.
     SourceLocationIid(u64),
-    /// Field 2, uint64.
     BodyIid(u64),
-    /// Field 3, enumeration.
     Prio(LogMessagePriority),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.LogMessage` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct LogMessageReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> LogMessageReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<LogMessageField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => LogMessageField::SourceLocationIid(f.uint64()?),
-                    16 => LogMessageField::BodyIid(f.uint64()?),
-                    24 => LogMessageField::Prio(LogMessagePriority(f.enumeration()?)),
-                    _ => LogMessageField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for LogMessageField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::SourceLocationIid(f.uint64()?),
+            16 => Self::BodyIid(f.uint64()?),
+            24 => Self::Prio(LogMessagePriority(f.enumeration()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for LogMessageReader<'a> {
-    type Item = Result<LogMessageField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl LogMessage {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.LogMessage",
-            fields: &[
-                d::optional("source_location_iid", 1, d::Kind::Uint64),
-                d::optional("body_iid", 2, d::Kind::Uint64),
-                d::optional("prio", 3, d::enum_kind::<LogMessagePriority>()),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.LogMessage",
+        &[
+            d::optional("source_location_iid", 1, d::Kind::Uint64),
+            d::optional("body_iid", 2, d::Kind::Uint64),
+            d::optional("prio", 3, d::enum_kind::<LogMessagePriority>()),
+        ],
+    );
 }
+
 /// `perfetto.protos.LogMessageBody`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct LogMessageBody {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub body: Option<String>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(string, 2)] pub body: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`LogMessageBody`], field by field; dropping it closes the message.
-pub struct LogMessageBodyWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`LogMessageBody`]; dropping it closes the message.
+pub struct LogMessageBodyWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for LogMessageBodyWriter<'w> {
     const NAME: &'static str = "perfetto.protos.LogMessageBody";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl LogMessageBodyWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn body(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn body(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.LogMessageBody` where it lies, field by field.
+pub type LogMessageBodyReader<'a> = rt::TypedReader<'a, LogMessageBodyField<'a>>;
 /// A field of a `perfetto.protos.LogMessageBody`.
 #[derive(Clone, Copy, Debug)]
 pub enum LogMessageBodyField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, string.
     Body(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.LogMessageBody` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct LogMessageBodyReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> LogMessageBodyReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<LogMessageBodyField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => LogMessageBodyField::Iid(f.uint64()?),
-                    18 => LogMessageBodyField::Body(f.string()?),
-                    _ => LogMessageBodyField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for LogMessageBodyField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            18 => Self::Body(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for LogMessageBodyReader<'a> {
-    type Item = Result<LogMessageBodyField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl LogMessageBody {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.LogMessageBody",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("body", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.LogMessageBody",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("body", 2, d::Kind::String),
+        ],
+    );
 }

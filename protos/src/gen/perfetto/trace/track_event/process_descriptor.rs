@@ -2,34 +2,25 @@
 
 //! `perfetto/trace/track_event/process_descriptor.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ProcessDescriptor.ChromeProcessType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessDescriptorChromeProcessType(pub i32);
 impl ProcessDescriptorChromeProcessType {
-    /// Value 0.
     pub const PROCESS_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const PROCESS_BROWSER: Self = Self(1);
-    /// Value 2.
     pub const PROCESS_RENDERER: Self = Self(2);
-    /// Value 3.
     pub const PROCESS_UTILITY: Self = Self(3);
-    /// Value 4.
     pub const PROCESS_ZYGOTE: Self = Self(4);
-    /// Value 5.
     pub const PROCESS_SANDBOX_HELPER: Self = Self(5);
-    /// Value 6.
     pub const PROCESS_GPU: Self = Self(6);
-    /// Value 7.
     pub const PROCESS_PPAPI_PLUGIN: Self = Self(7);
-    /// Value 8.
     pub const PROCESS_PPAPI_BROKER: Self = Self(8);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for ProcessDescriptorChromeProcessType {
     const NAME: &'static str = "perfetto.protos.ProcessDescriptor.ChromeProcessType";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -43,213 +34,115 @@ impl protozero::Enumeration for ProcessDescriptorChromeProcessType {
         ("PROCESS_PPAPI_PLUGIN", 7),
         ("PROCESS_PPAPI_BROKER", 8),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for ProcessDescriptorChromeProcessType {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for ProcessDescriptorChromeProcessType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.ProcessDescriptor`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessDescriptor {
-    /// Field 1, int32.
-    #[pb(int32, 1)]
-    pub pid: Option<i32>,
-    /// Field 2, repeated string.
-    #[pb(string, 2, repeated)]
-    pub cmdline: Vec<String>,
-    /// Field 3, int32.
-    #[pb(int32, 3)]
-    pub legacy_sort_index: Option<i32>,
-    /// Field 4, enumeration.
-    #[pb(enumeration, 4)]
-    pub chrome_process_type: Option<ProcessDescriptorChromeProcessType>,
-    /// Field 5, int32.
-    #[pb(int32, 5)]
-    pub process_priority: Option<i32>,
-    /// Field 6, string.
-    #[pb(string, 6)]
-    pub process_name: Option<String>,
-    /// Field 7, int64.
-    #[pb(int64, 7)]
-    pub start_timestamp_ns: Option<i64>,
-    /// Field 8, repeated string.
-    #[pb(string, 8, repeated)]
-    pub process_labels: Vec<String>,
+    #[pb(int32, 1)] pub pid: Option<i32>,
+    #[pb(string, 2, repeated)] pub cmdline: Vec<String>,
+    #[pb(int32, 3)] pub legacy_sort_index: Option<i32>,
+    #[pb(enumeration, 4)] pub chrome_process_type: Option<ProcessDescriptorChromeProcessType>,
+    #[pb(int32, 5)] pub process_priority: Option<i32>,
+    #[pb(string, 6)] pub process_name: Option<String>,
+    #[pb(int64, 7)] pub start_timestamp_ns: Option<i64>,
+    #[pb(string, 8, repeated)] pub process_labels: Vec<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ProcessDescriptor`], field by field; dropping it closes the message.
-pub struct ProcessDescriptorWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ProcessDescriptor`]; dropping it closes the message.
+pub struct ProcessDescriptorWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ProcessDescriptorWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ProcessDescriptor";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ProcessDescriptorWriter<'_> {
-    /// Field 1, int32.
-    #[inline]
-    pub fn pid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, repeated string.
-    #[inline]
-    pub fn cmdline(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, int32.
-    #[inline]
-    pub fn legacy_sort_index(&mut self, value: i32) -> &mut Self {
-        rt::int32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, enumeration.
-    #[inline]
-    pub fn chrome_process_type(
+    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+    #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn legacy_sort_index(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    #[inline] pub fn chrome_process_type(
         &mut self,
         value: ProcessDescriptorChromeProcessType,
     ) -> &mut Self {
         rt::enumeration::<4>(&mut self.s, value.0);
         self
     }
-    /// Field 5, int32.
-    #[inline]
-    pub fn process_priority(&mut self, value: i32) -> &mut Self {
-        rt::int32::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, string.
-    #[inline]
-    pub fn process_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 7, int64.
-    #[inline]
-    pub fn start_timestamp_ns(&mut self, value: i64) -> &mut Self {
-        rt::int64::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, repeated string.
-    #[inline]
-    pub fn process_labels(&mut self, value: &str) -> &mut Self {
-        rt::string::<8>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn process_priority(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+    #[inline] pub fn process_name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+    #[inline] pub fn start_timestamp_ns(&mut self, value: i64) -> &mut Self { rt::int64::<7>(&mut self.s, value); self }
+    #[inline] pub fn process_labels(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ProcessDescriptor` where it lies, field by field.
+pub type ProcessDescriptorReader<'a> = rt::TypedReader<'a, ProcessDescriptorField<'a>>;
 /// A field of a `perfetto.protos.ProcessDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum ProcessDescriptorField<'a> {
-    /// Field 1, int32.
     Pid(i32),
-    /// Field 2, repeated string.
     Cmdline(&'a str),
-    /// Field 3, int32.
     LegacySortIndex(i32),
-    /// Field 4, enumeration.
     ChromeProcessType(ProcessDescriptorChromeProcessType),
-    /// Field 5, int32.
     ProcessPriority(i32),
-    /// Field 6, string.
     ProcessName(&'a str),
-    /// Field 7, int64.
     StartTimestampNs(i64),
-    /// Field 8, repeated string.
     ProcessLabels(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ProcessDescriptor` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessDescriptorReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ProcessDescriptorReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ProcessDescriptorField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => ProcessDescriptorField::Pid(f.int32()?),
-                    18 => ProcessDescriptorField::Cmdline(f.string()?),
-                    24 => ProcessDescriptorField::LegacySortIndex(f.int32()?),
-                    32 => {
-                        ProcessDescriptorField::ChromeProcessType(
-                            ProcessDescriptorChromeProcessType(f.enumeration()?),
-                        )
-                    }
-                    40 => ProcessDescriptorField::ProcessPriority(f.int32()?),
-                    50 => ProcessDescriptorField::ProcessName(f.string()?),
-                    56 => ProcessDescriptorField::StartTimestampNs(f.int64()?),
-                    66 => ProcessDescriptorField::ProcessLabels(f.string()?),
-                    _ => ProcessDescriptorField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ProcessDescriptorField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Pid(f.int32()?),
+            18 => Self::Cmdline(f.string()?),
+            24 => Self::LegacySortIndex(f.int32()?),
+            32 => {
+                Self::ChromeProcessType(
+                    ProcessDescriptorChromeProcessType(f.enumeration()?),
+                )
+            }
+            40 => Self::ProcessPriority(f.int32()?),
+            50 => Self::ProcessName(f.string()?),
+            56 => Self::StartTimestampNs(f.int64()?),
+            66 => Self::ProcessLabels(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ProcessDescriptorReader<'a> {
-    type Item = Result<ProcessDescriptorField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ProcessDescriptor {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ProcessDescriptor",
-            fields: &[
-                d::optional("pid", 1, d::Kind::Int32),
-                d::repeated("cmdline", 2, d::Kind::String),
-                d::optional("legacy_sort_index", 3, d::Kind::Int32),
-                d::optional(
-                    "chrome_process_type",
-                    4,
-                    d::enum_kind::<ProcessDescriptorChromeProcessType>(),
-                ),
-                d::optional("process_priority", 5, d::Kind::Int32),
-                d::optional("process_name", 6, d::Kind::String),
-                d::optional("start_timestamp_ns", 7, d::Kind::Int64),
-                d::repeated("process_labels", 8, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProcessDescriptor",
+        &[
+            d::optional("pid", 1, d::Kind::Int32),
+            d::repeated("cmdline", 2, d::Kind::String),
+            d::optional("legacy_sort_index", 3, d::Kind::Int32),
+            d::optional(
+                "chrome_process_type",
+                4,
+                d::enum_kind::<ProcessDescriptorChromeProcessType>(),
+            ),
+            d::optional("process_priority", 5, d::Kind::Int32),
+            d::optional("process_name", 6, d::Kind::String),
+            d::optional("start_timestamp_ns", 7, d::Kind::Int64),
+            d::repeated("process_labels", 8, d::Kind::String),
+        ],
+    );
 }

@@ -2,94 +2,57 @@
 
 //! `perfetto/trace/track_event/range_of_interest.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TrackEventRangeOfInterest`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventRangeOfInterest {
-    /// Field 1, int64.
-    #[pb(int64, 1)]
-    pub start_us: Option<i64>,
+    #[pb(int64, 1)] pub start_us: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TrackEventRangeOfInterest`], field by field; dropping it closes the message.
-pub struct TrackEventRangeOfInterestWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TrackEventRangeOfInterest`]; dropping it closes the message.
+pub struct TrackEventRangeOfInterestWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TrackEventRangeOfInterestWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TrackEventRangeOfInterest";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TrackEventRangeOfInterestWriter<'_> {
-    /// Field 1, int64.
-    #[inline]
-    pub fn start_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn start_us(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TrackEventRangeOfInterest` where it lies, field by field.
+pub type TrackEventRangeOfInterestReader<'a> = rt::TypedReader<
+    'a,
+    TrackEventRangeOfInterestField<'a>,
+>;
 /// A field of a `perfetto.protos.TrackEventRangeOfInterest`.
 #[derive(Clone, Copy, Debug)]
 pub enum TrackEventRangeOfInterestField<'a> {
-    /// Field 1, int64.
     StartUs(i64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TrackEventRangeOfInterest` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TrackEventRangeOfInterestReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TrackEventRangeOfInterestReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TrackEventRangeOfInterestField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TrackEventRangeOfInterestField::StartUs(f.int64()?),
-                    _ => TrackEventRangeOfInterestField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TrackEventRangeOfInterestField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::StartUs(f.int64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TrackEventRangeOfInterestReader<'a> {
-    type Item = Result<TrackEventRangeOfInterestField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TrackEventRangeOfInterest {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TrackEventRangeOfInterest",
-            fields: &[d::optional("start_us", 1, d::Kind::Int64)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TrackEventRangeOfInterest",
+        &[d::optional("start_us", 1, d::Kind::Int64)],
+    );
 }

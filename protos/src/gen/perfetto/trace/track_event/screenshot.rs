@@ -2,138 +2,78 @@
 
 //! `perfetto/trace/track_event/screenshot.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.Screenshot`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Screenshot {
-    /// Field 1, bytes.
-    #[pb(bytes, 1)]
-    pub jpg_image: Option<Vec<u8>>,
-    /// Field 2, bytes.
-    #[pb(bytes, 2)]
-    pub pam_image: Option<Vec<u8>>,
-    /// Field 3, bytes.
-    #[pb(bytes, 3)]
-    pub ppm_image: Option<Vec<u8>>,
+    #[pb(bytes, 1)] pub jpg_image: Option<Vec<u8>>,
+    #[pb(bytes, 2)] pub pam_image: Option<Vec<u8>>,
+    #[pb(bytes, 3)] pub ppm_image: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`Screenshot`], field by field; dropping it closes the message.
-pub struct ScreenshotWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`Screenshot`]; dropping it closes the message.
+pub struct ScreenshotWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ScreenshotWriter<'w> {
     const NAME: &'static str = "perfetto.protos.Screenshot";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ScreenshotWriter<'_> {
-    /// Field 1, bytes.
-    #[inline]
-    pub fn jpg_image(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<1>(&mut self.s, value);
-        self
-    }
-    /// `jpg_image`, gathered from several slices.
-    #[inline]
-    pub fn jpg_image_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn jpg_image(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
+    #[inline] pub fn jpg_image_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<1>(&mut self.s, parts);
         self
     }
-    /// Field 2, bytes.
-    #[inline]
-    pub fn pam_image(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<2>(&mut self.s, value);
-        self
-    }
-    /// `pam_image`, gathered from several slices.
-    #[inline]
-    pub fn pam_image_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn pam_image(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
+    #[inline] pub fn pam_image_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<2>(&mut self.s, parts);
         self
     }
-    /// Field 3, bytes.
-    #[inline]
-    pub fn ppm_image(&mut self, value: &[u8]) -> &mut Self {
-        rt::bytes::<3>(&mut self.s, value);
-        self
-    }
-    /// `ppm_image`, gathered from several slices.
-    #[inline]
-    pub fn ppm_image_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
+    #[inline] pub fn ppm_image(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<3>(&mut self.s, value); self }
+    #[inline] pub fn ppm_image_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<3>(&mut self.s, parts);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.Screenshot` where it lies, field by field.
+pub type ScreenshotReader<'a> = rt::TypedReader<'a, ScreenshotField<'a>>;
 /// A field of a `perfetto.protos.Screenshot`.
 #[derive(Clone, Copy, Debug)]
 pub enum ScreenshotField<'a> {
-    /// Field 1, bytes.
     JpgImage(&'a [u8]),
-    /// Field 2, bytes.
     PamImage(&'a [u8]),
-    /// Field 3, bytes.
     PpmImage(&'a [u8]),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.Screenshot` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ScreenshotReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ScreenshotReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ScreenshotField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => ScreenshotField::JpgImage(f.bytes()?),
-                    18 => ScreenshotField::PamImage(f.bytes()?),
-                    26 => ScreenshotField::PpmImage(f.bytes()?),
-                    _ => ScreenshotField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ScreenshotField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::JpgImage(f.bytes()?),
+            18 => Self::PamImage(f.bytes()?),
+            26 => Self::PpmImage(f.bytes()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ScreenshotReader<'a> {
-    type Item = Result<ScreenshotField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl Screenshot {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.Screenshot",
-            fields: &[
-                d::optional("jpg_image", 1, d::Kind::Bytes),
-                d::optional("pam_image", 2, d::Kind::Bytes),
-                d::optional("ppm_image", 3, d::Kind::Bytes),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.Screenshot",
+        &[
+            d::optional("jpg_image", 1, d::Kind::Bytes),
+            d::optional("pam_image", 2, d::Kind::Bytes),
+            d::optional("ppm_image", 3, d::Kind::Bytes),
+        ],
+    );
 }

@@ -2,252 +2,136 @@
 
 //! `perfetto/trace/track_event/source_location.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.UnsymbolizedSourceLocation`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UnsymbolizedSourceLocation {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, uint64.
-    #[pb(uint64, 2)]
-    pub mapping_id: Option<u64>,
-    /// Field 3, uint64.
-    #[pb(uint64, 3)]
-    pub rel_pc: Option<u64>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(uint64, 2)] pub mapping_id: Option<u64>,
+    #[pb(uint64, 3)] pub rel_pc: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`UnsymbolizedSourceLocation`], field by field; dropping it closes the message.
-pub struct UnsymbolizedSourceLocationWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`UnsymbolizedSourceLocation`]; dropping it closes the message.
+pub struct UnsymbolizedSourceLocationWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for UnsymbolizedSourceLocationWriter<'w> {
     const NAME: &'static str = "perfetto.protos.UnsymbolizedSourceLocation";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl UnsymbolizedSourceLocationWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, uint64.
-    #[inline]
-    pub fn mapping_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint64.
-    #[inline]
-    pub fn rel_pc(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn mapping_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn rel_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.UnsymbolizedSourceLocation` where it lies, field by field.
+pub type UnsymbolizedSourceLocationReader<'a> = rt::TypedReader<
+    'a,
+    UnsymbolizedSourceLocationField<'a>,
+>;
 /// A field of a `perfetto.protos.UnsymbolizedSourceLocation`.
 #[derive(Clone, Copy, Debug)]
 pub enum UnsymbolizedSourceLocationField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, uint64.
     MappingId(u64),
-    /// Field 3, uint64.
     RelPc(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.UnsymbolizedSourceLocation` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct UnsymbolizedSourceLocationReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> UnsymbolizedSourceLocationReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<UnsymbolizedSourceLocationField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => UnsymbolizedSourceLocationField::Iid(f.uint64()?),
-                    16 => UnsymbolizedSourceLocationField::MappingId(f.uint64()?),
-                    24 => UnsymbolizedSourceLocationField::RelPc(f.uint64()?),
-                    _ => UnsymbolizedSourceLocationField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for UnsymbolizedSourceLocationField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            16 => Self::MappingId(f.uint64()?),
+            24 => Self::RelPc(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for UnsymbolizedSourceLocationReader<'a> {
-    type Item = Result<UnsymbolizedSourceLocationField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl UnsymbolizedSourceLocation {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.UnsymbolizedSourceLocation",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("mapping_id", 2, d::Kind::Uint64),
-                d::optional("rel_pc", 3, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.UnsymbolizedSourceLocation",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("mapping_id", 2, d::Kind::Uint64),
+            d::optional("rel_pc", 3, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.SourceLocation`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SourceLocation {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub file_name: Option<String>,
-    /// Field 3, string.
-    #[pb(string, 3)]
-    pub function_name: Option<String>,
-    /// Field 4, uint32.
-    #[pb(uint32, 4)]
-    pub line_number: Option<u32>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(string, 2)] pub file_name: Option<String>,
+    #[pb(string, 3)] pub function_name: Option<String>,
+    #[pb(uint32, 4)] pub line_number: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`SourceLocation`], field by field; dropping it closes the message.
-pub struct SourceLocationWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`SourceLocation`]; dropping it closes the message.
+pub struct SourceLocationWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for SourceLocationWriter<'w> {
     const NAME: &'static str = "perfetto.protos.SourceLocation";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl SourceLocationWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn file_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, string.
-    #[inline]
-    pub fn function_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, uint32.
-    #[inline]
-    pub fn line_number(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<4>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn file_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn function_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.SourceLocation` where it lies, field by field.
+pub type SourceLocationReader<'a> = rt::TypedReader<'a, SourceLocationField<'a>>;
 /// A field of a `perfetto.protos.SourceLocation`.
 #[derive(Clone, Copy, Debug)]
 pub enum SourceLocationField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, string.
     FileName(&'a str),
-    /// Field 3, string.
     FunctionName(&'a str),
-    /// Field 4, uint32.
     LineNumber(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.SourceLocation` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct SourceLocationReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> SourceLocationReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<SourceLocationField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => SourceLocationField::Iid(f.uint64()?),
-                    18 => SourceLocationField::FileName(f.string()?),
-                    26 => SourceLocationField::FunctionName(f.string()?),
-                    32 => SourceLocationField::LineNumber(f.uint32()?),
-                    _ => SourceLocationField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for SourceLocationField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            18 => Self::FileName(f.string()?),
+            26 => Self::FunctionName(f.string()?),
+            32 => Self::LineNumber(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for SourceLocationReader<'a> {
-    type Item = Result<SourceLocationField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl SourceLocation {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.SourceLocation",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("file_name", 2, d::Kind::String),
-                d::optional("function_name", 3, d::Kind::String),
-                d::optional("line_number", 4, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.SourceLocation",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("file_name", 2, d::Kind::String),
+            d::optional("function_name", 3, d::Kind::String),
+            d::optional("line_number", 4, d::Kind::Uint32),
+        ],
+    );
 }

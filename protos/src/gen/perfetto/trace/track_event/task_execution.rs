@@ -2,92 +2,54 @@
 
 //! `perfetto/trace/track_event/task_execution.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TaskExecution`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TaskExecution {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub posted_from_iid: Option<u64>,
+    #[pb(uint64, 1)] pub posted_from_iid: Option<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TaskExecution`], field by field; dropping it closes the message.
-pub struct TaskExecutionWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TaskExecution`]; dropping it closes the message.
+pub struct TaskExecutionWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TaskExecutionWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TaskExecution";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TaskExecutionWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn posted_from_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn posted_from_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TaskExecution` where it lies, field by field.
+pub type TaskExecutionReader<'a> = rt::TypedReader<'a, TaskExecutionField<'a>>;
 /// A field of a `perfetto.protos.TaskExecution`.
 #[derive(Clone, Copy, Debug)]
 pub enum TaskExecutionField<'a> {
-    /// Field 1, uint64.
     PostedFromIid(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TaskExecution` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TaskExecutionReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TaskExecutionReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TaskExecutionField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TaskExecutionField::PostedFromIid(f.uint64()?),
-                    _ => TaskExecutionField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TaskExecutionField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::PostedFromIid(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TaskExecutionReader<'a> {
-    type Item = Result<TaskExecutionField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TaskExecution {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TaskExecution",
-            fields: &[d::optional("posted_from_iid", 1, d::Kind::Uint64)],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TaskExecution",
+        &[d::optional("posted_from_iid", 1, d::Kind::Uint64)],
+    );
 }

@@ -2,44 +2,30 @@
 
 //! `perfetto/trace/track_event/thread_descriptor.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.ThreadDescriptor.ChromeThreadType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadDescriptorChromeThreadType(pub i32);
 impl ThreadDescriptorChromeThreadType {
-    /// Value 0.
     pub const CHROME_THREAD_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const CHROME_THREAD_MAIN: Self = Self(1);
-    /// Value 2.
     pub const CHROME_THREAD_IO: Self = Self(2);
-    /// Value 3.
     pub const CHROME_THREAD_POOL_BG_WORKER: Self = Self(3);
-    /// Value 4.
     pub const CHROME_THREAD_POOL_FG_WORKER: Self = Self(4);
-    /// Value 5.
     pub const CHROME_THREAD_POOL_FB_BLOCKING: Self = Self(5);
-    /// Value 6.
     pub const CHROME_THREAD_POOL_BG_BLOCKING: Self = Self(6);
-    /// Value 7.
     pub const CHROME_THREAD_POOL_SERVICE: Self = Self(7);
-    /// Value 8.
     pub const CHROME_THREAD_COMPOSITOR: Self = Self(8);
-    /// Value 9.
     pub const CHROME_THREAD_VIZ_COMPOSITOR: Self = Self(9);
-    /// Value 10.
     pub const CHROME_THREAD_COMPOSITOR_WORKER: Self = Self(10);
-    /// Value 11.
     pub const CHROME_THREAD_SERVICE_WORKER: Self = Self(11);
-    /// Value 50.
     pub const CHROME_THREAD_MEMORY_INFRA: Self = Self(50);
-    /// Value 51.
     pub const CHROME_THREAD_SAMPLING_PROFILER: Self = Self(51);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for ThreadDescriptorChromeThreadType {
     const NAME: &'static str = "perfetto.protos.ThreadDescriptor.ChromeThreadType";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -58,217 +44,124 @@ impl protozero::Enumeration for ThreadDescriptorChromeThreadType {
         ("CHROME_THREAD_MEMORY_INFRA", 50),
         ("CHROME_THREAD_SAMPLING_PROFILER", 51),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for ThreadDescriptorChromeThreadType {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for ThreadDescriptorChromeThreadType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.ThreadDescriptor`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ThreadDescriptor {
-    /// Field 1, int32.
-    #[pb(int32, 1)]
-    pub pid: Option<i32>,
-    /// Field 2, int64.
-    #[pb(int64, 2)]
-    pub tid: Option<i64>,
-    /// Field 3, int32.
-    #[pb(int32, 3)]
-    pub legacy_sort_index: Option<i32>,
-    /// Field 4, enumeration.
-    #[pb(enumeration, 4)]
-    pub chrome_thread_type: Option<ThreadDescriptorChromeThreadType>,
-    /// Field 5, string.
-    #[pb(string, 5)]
-    pub thread_name: Option<String>,
-    /// Field 6, int64.
-    #[pb(int64, 6)]
-    pub reference_timestamp_us: Option<i64>,
-    /// Field 7, int64.
-    #[pb(int64, 7)]
-    pub reference_thread_time_us: Option<i64>,
-    /// Field 8, int64.
-    #[pb(int64, 8)]
-    pub reference_thread_instruction_count: Option<i64>,
+    #[pb(int32, 1)] pub pid: Option<i32>,
+    #[pb(int64, 2)] pub tid: Option<i64>,
+    #[pb(int32, 3)] pub legacy_sort_index: Option<i32>,
+    #[pb(enumeration, 4)] pub chrome_thread_type: Option<ThreadDescriptorChromeThreadType>,
+    #[pb(string, 5)] pub thread_name: Option<String>,
+    #[pb(int64, 6)] pub reference_timestamp_us: Option<i64>,
+    #[pb(int64, 7)] pub reference_thread_time_us: Option<i64>,
+    #[pb(int64, 8)] pub reference_thread_instruction_count: Option<i64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`ThreadDescriptor`], field by field; dropping it closes the message.
-pub struct ThreadDescriptorWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`ThreadDescriptor`]; dropping it closes the message.
+pub struct ThreadDescriptorWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ThreadDescriptorWriter<'w> {
     const NAME: &'static str = "perfetto.protos.ThreadDescriptor";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl ThreadDescriptorWriter<'_> {
-    /// Field 1, int32.
-    #[inline]
-    pub fn pid(&mut self, value: i32) -> &mut Self {
-        rt::int32::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int64.
-    #[inline]
-    pub fn tid(&mut self, value: i64) -> &mut Self {
-        rt::int64::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, int32.
-    #[inline]
-    pub fn legacy_sort_index(&mut self, value: i32) -> &mut Self {
-        rt::int32::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, enumeration.
-    #[inline]
-    pub fn chrome_thread_type(
+    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+    #[inline] pub fn tid(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
+    #[inline] pub fn legacy_sort_index(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    #[inline] pub fn chrome_thread_type(
         &mut self,
         value: ThreadDescriptorChromeThreadType,
     ) -> &mut Self {
         rt::enumeration::<4>(&mut self.s, value.0);
         self
     }
-    /// Field 5, string.
-    #[inline]
-    pub fn thread_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, int64.
-    #[inline]
-    pub fn reference_timestamp_us(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn thread_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+    #[inline] pub fn reference_timestamp_us(&mut self, value: i64) -> &mut Self {
         rt::int64::<6>(&mut self.s, value);
         self
     }
-    /// Field 7, int64.
-    #[inline]
-    pub fn reference_thread_time_us(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn reference_thread_time_us(&mut self, value: i64) -> &mut Self {
         rt::int64::<7>(&mut self.s, value);
         self
     }
-    /// Field 8, int64.
-    #[inline]
-    pub fn reference_thread_instruction_count(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn reference_thread_instruction_count(&mut self, value: i64) -> &mut Self {
         rt::int64::<8>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.ThreadDescriptor` where it lies, field by field.
+pub type ThreadDescriptorReader<'a> = rt::TypedReader<'a, ThreadDescriptorField<'a>>;
 /// A field of a `perfetto.protos.ThreadDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum ThreadDescriptorField<'a> {
-    /// Field 1, int32.
     Pid(i32),
-    /// Field 2, int64.
     Tid(i64),
-    /// Field 3, int32.
     LegacySortIndex(i32),
-    /// Field 4, enumeration.
     ChromeThreadType(ThreadDescriptorChromeThreadType),
-    /// Field 5, string.
     ThreadName(&'a str),
-    /// Field 6, int64.
     ReferenceTimestampUs(i64),
-    /// Field 7, int64.
     ReferenceThreadTimeUs(i64),
-    /// Field 8, int64.
     ReferenceThreadInstructionCount(i64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.ThreadDescriptor` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct ThreadDescriptorReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> ThreadDescriptorReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<ThreadDescriptorField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => ThreadDescriptorField::Pid(f.int32()?),
-                    16 => ThreadDescriptorField::Tid(f.int64()?),
-                    24 => ThreadDescriptorField::LegacySortIndex(f.int32()?),
-                    32 => {
-                        ThreadDescriptorField::ChromeThreadType(
-                            ThreadDescriptorChromeThreadType(f.enumeration()?),
-                        )
-                    }
-                    42 => ThreadDescriptorField::ThreadName(f.string()?),
-                    48 => ThreadDescriptorField::ReferenceTimestampUs(f.int64()?),
-                    56 => ThreadDescriptorField::ReferenceThreadTimeUs(f.int64()?),
-                    64 => {
-                        ThreadDescriptorField::ReferenceThreadInstructionCount(
-                            f.int64()?,
-                        )
-                    }
-                    _ => ThreadDescriptorField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for ThreadDescriptorField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Pid(f.int32()?),
+            16 => Self::Tid(f.int64()?),
+            24 => Self::LegacySortIndex(f.int32()?),
+            32 => {
+                Self::ChromeThreadType(
+                    ThreadDescriptorChromeThreadType(f.enumeration()?),
+                )
+            }
+            42 => Self::ThreadName(f.string()?),
+            48 => Self::ReferenceTimestampUs(f.int64()?),
+            56 => Self::ReferenceThreadTimeUs(f.int64()?),
+            64 => Self::ReferenceThreadInstructionCount(f.int64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for ThreadDescriptorReader<'a> {
-    type Item = Result<ThreadDescriptorField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl ThreadDescriptor {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.ThreadDescriptor",
-            fields: &[
-                d::optional("pid", 1, d::Kind::Int32),
-                d::optional("tid", 2, d::Kind::Int64),
-                d::optional("legacy_sort_index", 3, d::Kind::Int32),
-                d::optional(
-                    "chrome_thread_type",
-                    4,
-                    d::enum_kind::<ThreadDescriptorChromeThreadType>(),
-                ),
-                d::optional("thread_name", 5, d::Kind::String),
-                d::optional("reference_timestamp_us", 6, d::Kind::Int64),
-                d::optional("reference_thread_time_us", 7, d::Kind::Int64),
-                d::optional("reference_thread_instruction_count", 8, d::Kind::Int64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ThreadDescriptor",
+        &[
+            d::optional("pid", 1, d::Kind::Int32),
+            d::optional("tid", 2, d::Kind::Int64),
+            d::optional("legacy_sort_index", 3, d::Kind::Int32),
+            d::optional(
+                "chrome_thread_type",
+                4,
+                d::enum_kind::<ThreadDescriptorChromeThreadType>(),
+            ),
+            d::optional("thread_name", 5, d::Kind::String),
+            d::optional("reference_timestamp_us", 6, d::Kind::Int64),
+            d::optional("reference_thread_time_us", 7, d::Kind::Int64),
+            d::optional("reference_thread_instruction_count", 8, d::Kind::Int64),
+        ],
+    );
 }

@@ -2,24 +2,20 @@
 
 //! `perfetto/trace/track_event/track_descriptor.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TrackDescriptor.ChildTracksOrdering`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackDescriptorChildTracksOrdering(pub i32);
 impl TrackDescriptorChildTracksOrdering {
-    /// Value 0.
     pub const UNKNOWN: Self = Self(0);
-    /// Value 1.
     pub const LEXICOGRAPHIC: Self = Self(1);
-    /// Value 2.
     pub const CHRONOLOGICAL: Self = Self(2);
-    /// Value 3.
     pub const EXPLICIT: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TrackDescriptorChildTracksOrdering {
     const NAME: &'static str = "perfetto.protos.TrackDescriptor.ChildTracksOrdering";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -28,41 +24,30 @@ impl protozero::Enumeration for TrackDescriptorChildTracksOrdering {
         ("CHRONOLOGICAL", 2),
         ("EXPLICIT", 3),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TrackDescriptorChildTracksOrdering {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TrackDescriptorChildTracksOrdering {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TrackDescriptor.SiblingMergeBehavior`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackDescriptorSiblingMergeBehavior(pub i32);
 impl TrackDescriptorSiblingMergeBehavior {
-    /// Value 0.
     pub const SIBLING_MERGE_BEHAVIOR_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const SIBLING_MERGE_BEHAVIOR_BY_TRACK_NAME: Self = Self(1);
-    /// Value 2.
     pub const SIBLING_MERGE_BEHAVIOR_NONE: Self = Self(2);
-    /// Value 3.
     pub const SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TrackDescriptorSiblingMergeBehavior {
     const NAME: &'static str = "perfetto.protos.TrackDescriptor.SiblingMergeBehavior";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -71,346 +56,189 @@ impl protozero::Enumeration for TrackDescriptorSiblingMergeBehavior {
         ("SIBLING_MERGE_BEHAVIOR_NONE", 2),
         ("SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY", 3),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TrackDescriptorSiblingMergeBehavior {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TrackDescriptorSiblingMergeBehavior {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TrackDescriptor.ProcessOrdering`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackDescriptorProcessOrdering(pub i32);
 impl TrackDescriptorProcessOrdering {
-    /// Value 0.
     pub const PROCESS_ORDERING_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const PROCESS_ORDERING_EXPLICIT: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TrackDescriptorProcessOrdering {
     const NAME: &'static str = "perfetto.protos.TrackDescriptor.ProcessOrdering";
     const VALUES: &'static [(&'static str, i32)] = &[
         ("PROCESS_ORDERING_UNSPECIFIED", 0),
         ("PROCESS_ORDERING_EXPLICIT", 1),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TrackDescriptorProcessOrdering {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TrackDescriptorProcessOrdering {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TrackDescriptor.ThreadOrdering`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackDescriptorThreadOrdering(pub i32);
 impl TrackDescriptorThreadOrdering {
-    /// Value 0.
     pub const THREAD_ORDERING_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const THREAD_ORDERING_EXPLICIT: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TrackDescriptorThreadOrdering {
     const NAME: &'static str = "perfetto.protos.TrackDescriptor.ThreadOrdering";
     const VALUES: &'static [(&'static str, i32)] = &[
         ("THREAD_ORDERING_UNSPECIFIED", 0),
         ("THREAD_ORDERING_EXPLICIT", 1),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TrackDescriptorThreadOrdering {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TrackDescriptorThreadOrdering {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TrackDescriptor`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackDescriptor {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub uuid: Option<u64>,
+    #[pb(uint64, 1)] pub uuid: Option<u64>,
     /// At most one of these.
-    #[pb(oneof, 2, 10, 13)]
-    pub static_or_dynamic_name: Option<TrackDescriptorStaticOrDynamicName>,
-    /// Field 3, message.
-    #[pb(message, 3)]
-    pub process: Option<crate::ProcessDescriptor>,
-    /// Field 4, message.
-    #[pb(message, 4)]
-    pub thread: Option<crate::ThreadDescriptor>,
-    /// Field 5, uint64.
-    #[pb(uint64, 5)]
-    pub parent_uuid: Option<u64>,
-    /// Field 6, message.
-    #[pb(message, 6)]
-    pub chrome_process: Option<crate::ChromeProcessDescriptor>,
-    /// Field 7, message.
-    #[pb(message, 7)]
-    pub chrome_thread: Option<crate::ChromeThreadDescriptor>,
-    /// Field 8, message.
-    #[pb(message, 8)]
-    pub counter: Option<crate::CounterDescriptor>,
-    /// Field 9, bool.
-    #[pb(bool, 9)]
-    pub disallow_merging_with_system_tracks: Option<bool>,
-    /// Field 11, enumeration.
-    #[pb(enumeration, 11)]
-    pub child_ordering: Option<TrackDescriptorChildTracksOrdering>,
-    /// Field 12, int32.
-    #[pb(int32, 12)]
-    pub sibling_order_rank: Option<i32>,
-    /// Field 14, string.
-    #[pb(string, 14)]
-    pub description: Option<String>,
-    /// Field 15, enumeration.
-    #[pb(enumeration, 15)]
-    pub sibling_merge_behavior: Option<TrackDescriptorSiblingMergeBehavior>,
+    #[pb(oneof, 2, 10, 13)] pub static_or_dynamic_name: Option<TrackDescriptorStaticOrDynamicName>,
+    #[pb(message, 3)] pub process: Option<crate::ProcessDescriptor>,
+    #[pb(message, 4)] pub thread: Option<crate::ThreadDescriptor>,
+    #[pb(uint64, 5)] pub parent_uuid: Option<u64>,
+    #[pb(message, 6)] pub chrome_process: Option<crate::ChromeProcessDescriptor>,
+    #[pb(message, 7)] pub chrome_thread: Option<crate::ChromeThreadDescriptor>,
+    #[pb(message, 8)] pub counter: Option<crate::CounterDescriptor>,
+    #[pb(bool, 9)] pub disallow_merging_with_system_tracks: Option<bool>,
+    #[pb(enumeration, 11)] pub child_ordering: Option<TrackDescriptorChildTracksOrdering>,
+    #[pb(int32, 12)] pub sibling_order_rank: Option<i32>,
+    #[pb(string, 14)] pub description: Option<String>,
+    #[pb(enumeration, 15)] pub sibling_merge_behavior: Option<TrackDescriptorSiblingMergeBehavior>,
     /// At most one of these.
-    #[pb(oneof, 16, 17)]
-    pub sibling_merge_key_field: Option<TrackDescriptorSiblingMergeKeyField>,
-    /// Field 18, message.
-    #[pb(message, 18)]
-    pub state: Option<crate::StateDescriptor>,
-    /// Field 19, enumeration.
-    #[pb(enumeration, 19)]
-    pub process_ordering: Option<TrackDescriptorProcessOrdering>,
-    /// Field 20, enumeration.
-    #[pb(enumeration, 20)]
-    pub thread_ordering: Option<TrackDescriptorThreadOrdering>,
+    #[pb(oneof, 16, 17)] pub sibling_merge_key_field: Option<TrackDescriptorSiblingMergeKeyField>,
+    #[pb(message, 18)] pub state: Option<crate::StateDescriptor>,
+    #[pb(enumeration, 19)] pub process_ordering: Option<TrackDescriptorProcessOrdering>,
+    #[pb(enumeration, 20)] pub thread_ordering: Option<TrackDescriptorThreadOrdering>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.TrackDescriptor.static_or_dynamic_name`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackDescriptorStaticOrDynamicName {
-    /// Field 2, string.
-    #[pb(string, 2)]
-    Name(String),
-    /// Field 10, string.
-    #[pb(string, 10)]
-    StaticName(String),
-    /// Field 13, string.
-    #[pb(string, 13)]
-    AtraceName(String),
+    #[pb(string, 2)] Name(String),
+    #[pb(string, 10)] StaticName(String),
+    #[pb(string, 13)] AtraceName(String),
 }
+
 /// `perfetto.protos.TrackDescriptor.sibling_merge_key_field`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackDescriptorSiblingMergeKeyField {
-    /// Field 16, string.
-    #[pb(string, 16)]
-    SiblingMergeKey(String),
-    /// Field 17, uint64.
-    #[pb(uint64, 17)]
-    SiblingMergeKeyInt(u64),
+    #[pb(string, 16)] SiblingMergeKey(String),
+    #[pb(uint64, 17)] SiblingMergeKeyInt(u64),
 }
-/// Writes a [`TrackDescriptor`], field by field; dropping it closes the message.
-pub struct TrackDescriptorWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TrackDescriptor`]; dropping it closes the message.
+pub struct TrackDescriptorWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TrackDescriptorWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TrackDescriptor";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TrackDescriptorWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn uuid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 10, string.
-    #[inline]
-    pub fn static_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<10>(&mut self.s, value);
-        self
-    }
-    /// Field 13, string.
-    #[inline]
-    pub fn atrace_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<13>(&mut self.s, value);
-        self
-    }
-    /// Field 3, message.
-    #[inline]
-    pub fn process(&mut self) -> crate::ProcessDescriptorWriter<'_> {
-        rt::message::<3, _>(&mut self.s)
-    }
-    /// `process`, its body already encoded.
-    #[inline]
-    pub fn process_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<3>(&mut self.s, body);
-        self
-    }
-    /// Field 4, message.
-    #[inline]
-    pub fn thread(&mut self) -> crate::ThreadDescriptorWriter<'_> {
-        rt::message::<4, _>(&mut self.s)
-    }
-    /// `thread`, its body already encoded.
-    #[inline]
-    pub fn thread_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<4>(&mut self.s, body);
-        self
-    }
-    /// Field 5, uint64.
-    #[inline]
-    pub fn parent_uuid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<5>(&mut self.s, value);
-        self
-    }
-    /// Field 6, message.
-    #[inline]
-    pub fn chrome_process(&mut self) -> crate::ChromeProcessDescriptorWriter<'_> {
+    #[inline] pub fn uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn static_name(&mut self, value: &str) -> &mut Self { rt::string::<10>(&mut self.s, value); self }
+    #[inline] pub fn atrace_name(&mut self, value: &str) -> &mut Self { rt::string::<13>(&mut self.s, value); self }
+    #[inline] pub fn process(&mut self) -> crate::ProcessDescriptorWriter<'_> { rt::message::<3, _>(&mut self.s) }
+    #[inline] pub fn process_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
+    #[inline] pub fn thread(&mut self) -> crate::ThreadDescriptorWriter<'_> { rt::message::<4, _>(&mut self.s) }
+    #[inline] pub fn thread_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
+    #[inline] pub fn parent_uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    #[inline] pub fn chrome_process(&mut self) -> crate::ChromeProcessDescriptorWriter<'_> {
         rt::message::<6, _>(&mut self.s)
     }
-    /// `chrome_process`, its body already encoded.
-    #[inline]
-    pub fn chrome_process_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chrome_process_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Field 7, message.
-    #[inline]
-    pub fn chrome_thread(&mut self) -> crate::ChromeThreadDescriptorWriter<'_> {
+    #[inline] pub fn chrome_thread(&mut self) -> crate::ChromeThreadDescriptorWriter<'_> {
         rt::message::<7, _>(&mut self.s)
     }
-    /// `chrome_thread`, its body already encoded.
-    #[inline]
-    pub fn chrome_thread_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chrome_thread_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
-    /// Field 8, message.
-    #[inline]
-    pub fn counter(&mut self) -> crate::CounterDescriptorWriter<'_> {
-        rt::message::<8, _>(&mut self.s)
-    }
-    /// `counter`, its body already encoded.
-    #[inline]
-    pub fn counter_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<8>(&mut self.s, body);
-        self
-    }
-    /// Field 9, bool.
-    #[inline]
-    pub fn disallow_merging_with_system_tracks(&mut self, value: bool) -> &mut Self {
+    #[inline] pub fn counter(&mut self) -> crate::CounterDescriptorWriter<'_> { rt::message::<8, _>(&mut self.s) }
+    #[inline] pub fn counter_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<8>(&mut self.s, body); self }
+    #[inline] pub fn disallow_merging_with_system_tracks(&mut self, value: bool) -> &mut Self {
         rt::bool::<9>(&mut self.s, value);
         self
     }
-    /// Field 11, enumeration.
-    #[inline]
-    pub fn child_ordering(
+    #[inline] pub fn child_ordering(
         &mut self,
         value: TrackDescriptorChildTracksOrdering,
     ) -> &mut Self {
         rt::enumeration::<11>(&mut self.s, value.0);
         self
     }
-    /// Field 12, int32.
-    #[inline]
-    pub fn sibling_order_rank(&mut self, value: i32) -> &mut Self {
+    #[inline] pub fn sibling_order_rank(&mut self, value: i32) -> &mut Self {
         rt::int32::<12>(&mut self.s, value);
         self
     }
-    /// Field 14, string.
-    #[inline]
-    pub fn description(&mut self, value: &str) -> &mut Self {
-        rt::string::<14>(&mut self.s, value);
-        self
-    }
-    /// Field 15, enumeration.
-    #[inline]
-    pub fn sibling_merge_behavior(
+    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<14>(&mut self.s, value); self }
+    #[inline] pub fn sibling_merge_behavior(
         &mut self,
         value: TrackDescriptorSiblingMergeBehavior,
     ) -> &mut Self {
         rt::enumeration::<15>(&mut self.s, value.0);
         self
     }
-    /// Field 16, string.
-    #[inline]
-    pub fn sibling_merge_key(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn sibling_merge_key(&mut self, value: &str) -> &mut Self {
         rt::string::<16>(&mut self.s, value);
         self
     }
-    /// Field 17, uint64.
-    #[inline]
-    pub fn sibling_merge_key_int(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn sibling_merge_key_int(&mut self, value: u64) -> &mut Self {
         rt::uint64::<17>(&mut self.s, value);
         self
     }
-    /// Field 18, message.
-    #[inline]
-    pub fn state(&mut self) -> crate::StateDescriptorWriter<'_> {
-        rt::message::<18, _>(&mut self.s)
-    }
-    /// `state`, its body already encoded.
-    #[inline]
-    pub fn state_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<18>(&mut self.s, body);
-        self
-    }
-    /// Field 19, enumeration.
-    #[inline]
-    pub fn process_ordering(
+    #[inline] pub fn state(&mut self) -> crate::StateDescriptorWriter<'_> { rt::message::<18, _>(&mut self.s) }
+    #[inline] pub fn state_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<18>(&mut self.s, body); self }
+    #[inline] pub fn process_ordering(
         &mut self,
         value: TrackDescriptorProcessOrdering,
     ) -> &mut Self {
         rt::enumeration::<19>(&mut self.s, value.0);
         self
     }
-    /// Field 20, enumeration.
-    #[inline]
-    pub fn thread_ordering(
+    #[inline] pub fn thread_ordering(
         &mut self,
         value: TrackDescriptorThreadOrdering,
     ) -> &mut Self {
@@ -418,223 +246,123 @@ impl TrackDescriptorWriter<'_> {
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TrackDescriptor` where it lies, field by field.
+pub type TrackDescriptorReader<'a> = rt::TypedReader<'a, TrackDescriptorField<'a>>;
 /// A field of a `perfetto.protos.TrackDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum TrackDescriptorField<'a> {
-    /// Field 1, uint64.
     Uuid(u64),
-    /// Field 2, string.
     Name(&'a str),
-    /// Field 10, string.
     StaticName(&'a str),
-    /// Field 13, string.
     AtraceName(&'a str),
-    /// Field 3, message.
     Process(crate::ProcessDescriptorReader<'a>),
-    /// Field 4, message.
     Thread(crate::ThreadDescriptorReader<'a>),
-    /// Field 5, uint64.
     ParentUuid(u64),
-    /// Field 6, message.
     ChromeProcess(crate::ChromeProcessDescriptorReader<'a>),
-    /// Field 7, message.
     ChromeThread(crate::ChromeThreadDescriptorReader<'a>),
-    /// Field 8, message.
     Counter(crate::CounterDescriptorReader<'a>),
-    /// Field 9, bool.
     DisallowMergingWithSystemTracks(bool),
-    /// Field 11, enumeration.
     ChildOrdering(TrackDescriptorChildTracksOrdering),
-    /// Field 12, int32.
     SiblingOrderRank(i32),
-    /// Field 14, string.
     Description(&'a str),
-    /// Field 15, enumeration.
     SiblingMergeBehavior(TrackDescriptorSiblingMergeBehavior),
-    /// Field 16, string.
     SiblingMergeKey(&'a str),
-    /// Field 17, uint64.
     SiblingMergeKeyInt(u64),
-    /// Field 18, message.
     State(crate::StateDescriptorReader<'a>),
-    /// Field 19, enumeration.
     ProcessOrdering(TrackDescriptorProcessOrdering),
-    /// Field 20, enumeration.
     ThreadOrdering(TrackDescriptorThreadOrdering),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TrackDescriptor` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TrackDescriptorReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TrackDescriptorReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TrackDescriptorField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TrackDescriptorField::Uuid(f.uint64()?),
-                    18 => TrackDescriptorField::Name(f.string()?),
-                    82 => TrackDescriptorField::StaticName(f.string()?),
-                    106 => TrackDescriptorField::AtraceName(f.string()?),
-                    26 => {
-                        TrackDescriptorField::Process(
-                            crate::ProcessDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    34 => {
-                        TrackDescriptorField::Thread(
-                            crate::ThreadDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    40 => TrackDescriptorField::ParentUuid(f.uint64()?),
-                    50 => {
-                        TrackDescriptorField::ChromeProcess(
-                            crate::ChromeProcessDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    58 => {
-                        TrackDescriptorField::ChromeThread(
-                            crate::ChromeThreadDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    66 => {
-                        TrackDescriptorField::Counter(
-                            crate::CounterDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    72 => {
-                        TrackDescriptorField::DisallowMergingWithSystemTracks(f.bool()?)
-                    }
-                    88 => {
-                        TrackDescriptorField::ChildOrdering(
-                            TrackDescriptorChildTracksOrdering(f.enumeration()?),
-                        )
-                    }
-                    96 => TrackDescriptorField::SiblingOrderRank(f.int32()?),
-                    114 => TrackDescriptorField::Description(f.string()?),
-                    120 => {
-                        TrackDescriptorField::SiblingMergeBehavior(
-                            TrackDescriptorSiblingMergeBehavior(f.enumeration()?),
-                        )
-                    }
-                    130 => TrackDescriptorField::SiblingMergeKey(f.string()?),
-                    136 => TrackDescriptorField::SiblingMergeKeyInt(f.uint64()?),
-                    146 => {
-                        TrackDescriptorField::State(
-                            crate::StateDescriptorReader::new(f.bytes()?),
-                        )
-                    }
-                    152 => {
-                        TrackDescriptorField::ProcessOrdering(
-                            TrackDescriptorProcessOrdering(f.enumeration()?),
-                        )
-                    }
-                    160 => {
-                        TrackDescriptorField::ThreadOrdering(
-                            TrackDescriptorThreadOrdering(f.enumeration()?),
-                        )
-                    }
-                    _ => TrackDescriptorField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TrackDescriptorField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Uuid(f.uint64()?),
+            18 => Self::Name(f.string()?),
+            82 => Self::StaticName(f.string()?),
+            106 => Self::AtraceName(f.string()?),
+            26 => Self::Process(crate::ProcessDescriptorReader::new(f.bytes()?)),
+            34 => Self::Thread(crate::ThreadDescriptorReader::new(f.bytes()?)),
+            40 => Self::ParentUuid(f.uint64()?),
+            50 => {
+                Self::ChromeProcess(
+                    crate::ChromeProcessDescriptorReader::new(f.bytes()?),
+                )
+            }
+            58 => {
+                Self::ChromeThread(crate::ChromeThreadDescriptorReader::new(f.bytes()?))
+            }
+            66 => Self::Counter(crate::CounterDescriptorReader::new(f.bytes()?)),
+            72 => Self::DisallowMergingWithSystemTracks(f.bool()?),
+            88 => {
+                Self::ChildOrdering(TrackDescriptorChildTracksOrdering(f.enumeration()?))
+            }
+            96 => Self::SiblingOrderRank(f.int32()?),
+            114 => Self::Description(f.string()?),
+            120 => {
+                Self::SiblingMergeBehavior(
+                    TrackDescriptorSiblingMergeBehavior(f.enumeration()?),
+                )
+            }
+            130 => Self::SiblingMergeKey(f.string()?),
+            136 => Self::SiblingMergeKeyInt(f.uint64()?),
+            146 => Self::State(crate::StateDescriptorReader::new(f.bytes()?)),
+            152 => {
+                Self::ProcessOrdering(TrackDescriptorProcessOrdering(f.enumeration()?))
+            }
+            160 => Self::ThreadOrdering(TrackDescriptorThreadOrdering(f.enumeration()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TrackDescriptorReader<'a> {
-    type Item = Result<TrackDescriptorField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TrackDescriptor {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TrackDescriptor",
-            fields: &[
-                d::optional("uuid", 1, d::Kind::Uint64),
-                d::optional("name", 2, d::Kind::String),
-                d::optional("static_name", 10, d::Kind::String),
-                d::optional("atrace_name", 13, d::Kind::String),
-                d::optional(
-                    "process",
-                    3,
-                    d::Kind::Message(|| crate::ProcessDescriptor::DESCRIPTOR),
-                ),
-                d::optional(
-                    "thread",
-                    4,
-                    d::Kind::Message(|| crate::ThreadDescriptor::DESCRIPTOR),
-                ),
-                d::optional("parent_uuid", 5, d::Kind::Uint64),
-                d::optional(
-                    "chrome_process",
-                    6,
-                    d::Kind::Message(|| crate::ChromeProcessDescriptor::DESCRIPTOR),
-                ),
-                d::optional(
-                    "chrome_thread",
-                    7,
-                    d::Kind::Message(|| crate::ChromeThreadDescriptor::DESCRIPTOR),
-                ),
-                d::optional(
-                    "counter",
-                    8,
-                    d::Kind::Message(|| crate::CounterDescriptor::DESCRIPTOR),
-                ),
-                d::optional("disallow_merging_with_system_tracks", 9, d::Kind::Bool),
-                d::optional(
-                    "child_ordering",
-                    11,
-                    d::enum_kind::<TrackDescriptorChildTracksOrdering>(),
-                ),
-                d::optional("sibling_order_rank", 12, d::Kind::Int32),
-                d::optional("description", 14, d::Kind::String),
-                d::optional(
-                    "sibling_merge_behavior",
-                    15,
-                    d::enum_kind::<TrackDescriptorSiblingMergeBehavior>(),
-                ),
-                d::optional("sibling_merge_key", 16, d::Kind::String),
-                d::optional("sibling_merge_key_int", 17, d::Kind::Uint64),
-                d::optional(
-                    "state",
-                    18,
-                    d::Kind::Message(|| crate::StateDescriptor::DESCRIPTOR),
-                ),
-                d::optional(
-                    "process_ordering",
-                    19,
-                    d::enum_kind::<TrackDescriptorProcessOrdering>(),
-                ),
-                d::optional(
-                    "thread_ordering",
-                    20,
-                    d::enum_kind::<TrackDescriptorThreadOrdering>(),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TrackDescriptor",
+        &[
+            d::optional("uuid", 1, d::Kind::Uint64),
+            d::optional("name", 2, d::Kind::String),
+            d::optional("static_name", 10, d::Kind::String),
+            d::optional("atrace_name", 13, d::Kind::String),
+            d::optional("process", 3, d::of!(crate ::ProcessDescriptor)),
+            d::optional("thread", 4, d::of!(crate ::ThreadDescriptor)),
+            d::optional("parent_uuid", 5, d::Kind::Uint64),
+            d::optional("chrome_process", 6, d::of!(crate ::ChromeProcessDescriptor)),
+            d::optional("chrome_thread", 7, d::of!(crate ::ChromeThreadDescriptor)),
+            d::optional("counter", 8, d::of!(crate ::CounterDescriptor)),
+            d::optional("disallow_merging_with_system_tracks", 9, d::Kind::Bool),
+            d::optional(
+                "child_ordering",
+                11,
+                d::enum_kind::<TrackDescriptorChildTracksOrdering>(),
+            ),
+            d::optional("sibling_order_rank", 12, d::Kind::Int32),
+            d::optional("description", 14, d::Kind::String),
+            d::optional(
+                "sibling_merge_behavior",
+                15,
+                d::enum_kind::<TrackDescriptorSiblingMergeBehavior>(),
+            ),
+            d::optional("sibling_merge_key", 16, d::Kind::String),
+            d::optional("sibling_merge_key_int", 17, d::Kind::Uint64),
+            d::optional("state", 18, d::of!(crate ::StateDescriptor)),
+            d::optional(
+                "process_ordering",
+                19,
+                d::enum_kind::<TrackDescriptorProcessOrdering>(),
+            ),
+            d::optional(
+                "thread_ordering",
+                20,
+                d::enum_kind::<TrackDescriptorThreadOrdering>(),
+            ),
+        ],
+    );
 }

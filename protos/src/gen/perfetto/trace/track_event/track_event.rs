@@ -2,28 +2,22 @@
 
 //! `perfetto/trace/track_event/track_event.proto`.
 use protozero::rt;
+#[cfg(feature = "text")]
+use protozero::descriptor as d;
 /// `perfetto.protos.TrackEvent.Type`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackEventType(pub i32);
 impl TrackEventType {
-    /// Value 0.
     pub const TYPE_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const TYPE_SLICE_BEGIN: Self = Self(1);
-    /// Value 2.
     pub const TYPE_SLICE_END: Self = Self(2);
-    /// Value 3.
     pub const TYPE_INSTANT: Self = Self(3);
-    /// Value 4.
     pub const TYPE_COUNTER: Self = Self(4);
-    /// Value 5.
     pub const TYPE_STATE: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TrackEventType {
     const NAME: &'static str = "perfetto.protos.TrackEvent.Type";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -34,41 +28,30 @@ impl protozero::Enumeration for TrackEventType {
         ("TYPE_COUNTER", 4),
         ("TYPE_STATE", 5),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TrackEventType {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TrackEventType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TrackEvent.LegacyEvent.FlowDirection`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackEventLegacyEventFlowDirection(pub i32);
 impl TrackEventLegacyEventFlowDirection {
-    /// Value 0.
     pub const FLOW_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const FLOW_IN: Self = Self(1);
-    /// Value 2.
     pub const FLOW_OUT: Self = Self(2);
-    /// Value 3.
     pub const FLOW_INOUT: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TrackEventLegacyEventFlowDirection {
     const NAME: &'static str = "perfetto.protos.TrackEvent.LegacyEvent.FlowDirection";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -77,41 +60,30 @@ impl protozero::Enumeration for TrackEventLegacyEventFlowDirection {
         ("FLOW_OUT", 2),
         ("FLOW_INOUT", 3),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TrackEventLegacyEventFlowDirection {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TrackEventLegacyEventFlowDirection {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TrackEvent.LegacyEvent.InstantEventScope`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackEventLegacyEventInstantEventScope(pub i32);
 impl TrackEventLegacyEventInstantEventScope {
-    /// Value 0.
     pub const SCOPE_UNSPECIFIED: Self = Self(0);
-    /// Value 1.
     pub const SCOPE_GLOBAL: Self = Self(1);
-    /// Value 2.
     pub const SCOPE_PROCESS: Self = Self(2);
-    /// Value 3.
     pub const SCOPE_THREAD: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        protozero::Enumeration::name(self)
-    }
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
+
 impl protozero::Enumeration for TrackEventLegacyEventInstantEventScope {
     const NAME: &'static str = "perfetto.protos.TrackEvent.LegacyEvent.InstantEventScope";
     const VALUES: &'static [(&'static str, i32)] = &[
@@ -120,1899 +92,1032 @@ impl protozero::Enumeration for TrackEventLegacyEventInstantEventScope {
         ("SCOPE_PROCESS", 2),
         ("SCOPE_THREAD", 3),
     ];
-    fn from_i32(value: i32) -> Self {
-        Self(value)
-    }
-    fn to_i32(self) -> i32 {
-        self.0
-    }
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
 }
+
 impl Default for TrackEventLegacyEventInstantEventScope {
-    fn default() -> Self {
-        Self(0)
-    }
+    fn default() -> Self { Self(0) }
 }
+
 impl core::fmt::Debug for TrackEventLegacyEventInstantEventScope {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        rt::debug_enum(*self, f)
-    }
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
+
 /// `perfetto.protos.TrackEvent`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEvent {
     /// At most one of these.
-    #[pb(oneof, 1, 16)]
-    pub timestamp: Option<TrackEventTimestamp>,
+    #[pb(oneof, 1, 16)] pub timestamp: Option<TrackEventTimestamp>,
     /// At most one of these.
-    #[pb(oneof, 2, 17)]
-    pub thread_time: Option<TrackEventThreadTime>,
-    /// Field 3, repeated uint64.
-    #[pb(uint64, 3, repeated)]
-    pub category_iids: Vec<u64>,
-    /// Field 4, repeated message.
-    #[pb(message, 4, repeated)]
-    pub debug_annotations: Vec<crate::DebugAnnotation>,
-    /// Field 5, message.
-    #[pb(message, 5)]
-    pub task_execution: Option<crate::TaskExecution>,
-    /// Field 6, message.
-    #[pb(message, 6)]
-    pub legacy_event: Option<TrackEventLegacyEvent>,
+    #[pb(oneof, 2, 17)] pub thread_time: Option<TrackEventThreadTime>,
+    #[pb(uint64, 3, repeated)] pub category_iids: Vec<u64>,
+    #[pb(message, 4, repeated)] pub debug_annotations: Vec<crate::DebugAnnotation>,
+    #[pb(message, 5)] pub task_execution: Option<crate::TaskExecution>,
+    #[pb(message, 6)] pub legacy_event: Option<TrackEventLegacyEvent>,
     /// At most one of these.
-    #[pb(oneof, 8, 20)]
-    pub thread_instruction_count: Option<TrackEventThreadInstructionCount>,
-    /// Field 9, enumeration.
-    #[pb(enumeration, 9)]
-    pub r#type: Option<TrackEventType>,
+    #[pb(oneof, 8, 20)] pub thread_instruction_count: Option<TrackEventThreadInstructionCount>,
+    #[pb(enumeration, 9)] pub r#type: Option<TrackEventType>,
     /// At most one of these.
-    #[pb(oneof, 10, 23)]
-    pub name_field: Option<TrackEventNameField>,
-    /// Field 11, uint64.
-    #[pb(uint64, 11)]
-    pub track_uuid: Option<u64>,
-    /// Field 12, repeated int64.
-    #[pb(int64, 12, repeated)]
-    pub extra_counter_values: Vec<i64>,
-    /// Field 21, message.
-    #[pb(message, 21)]
-    pub log_message: Option<crate::LogMessage>,
-    /// Field 22, repeated string.
-    #[pb(string, 22, repeated)]
-    pub categories: Vec<String>,
-    /// Field 25, message.
-    #[pb(message, 25)]
-    pub chrome_user_event: Option<crate::ChromeUserEvent>,
-    /// Field 26, message.
-    #[pb(message, 26)]
-    pub chrome_keyed_service: Option<crate::ChromeKeyedService>,
-    /// Field 28, message.
-    #[pb(message, 28)]
-    pub chrome_histogram_sample: Option<crate::ChromeHistogramSample>,
+    #[pb(oneof, 10, 23)] pub name_field: Option<TrackEventNameField>,
+    #[pb(uint64, 11)] pub track_uuid: Option<u64>,
+    #[pb(int64, 12, repeated)] pub extra_counter_values: Vec<i64>,
+    #[pb(message, 21)] pub log_message: Option<crate::LogMessage>,
+    #[pb(string, 22, repeated)] pub categories: Vec<String>,
+    #[pb(message, 25)] pub chrome_user_event: Option<crate::ChromeUserEvent>,
+    #[pb(message, 26)] pub chrome_keyed_service: Option<crate::ChromeKeyedService>,
+    #[pb(message, 28)] pub chrome_histogram_sample: Option<crate::ChromeHistogramSample>,
     /// At most one of these.
-    #[pb(oneof, 30, 44)]
-    pub counter_value_field: Option<TrackEventCounterValueField>,
-    /// Field 31, repeated uint64.
-    #[pb(uint64, 31, repeated)]
-    pub extra_counter_track_uuids: Vec<u64>,
+    #[pb(oneof, 30, 44)] pub counter_value_field: Option<TrackEventCounterValueField>,
+    #[pb(uint64, 31, repeated)] pub extra_counter_track_uuids: Vec<u64>,
     /// At most one of these.
-    #[pb(oneof, 33, 34)]
-    pub source_location_field: Option<TrackEventSourceLocationField>,
-    /// Field 35, message.
-    #[pb(message, 35)]
-    pub chrome_message_pump: Option<crate::ChromeMessagePump>,
-    /// Field 36, repeated uint64.
-    ///
+    #[pb(oneof, 33, 34)] pub source_location_field: Option<TrackEventSourceLocationField>,
+    #[pb(message, 35)] pub chrome_message_pump: Option<crate::ChromeMessagePump>,
     /// Deprecated.
-    #[pb(uint64, 36, repeated)]
-    pub flow_ids_old: Vec<u64>,
-    /// Field 38, message.
-    #[pb(message, 38)]
-    pub chrome_mojo_event_info: Option<crate::ChromeMojoEventInfo>,
-    /// Field 39, message.
-    #[pb(message, 39)]
-    pub chrome_application_state_info: Option<crate::ChromeApplicationStateInfo>,
-    /// Field 40, message.
-    #[pb(message, 40)]
-    pub chrome_renderer_scheduler_state: Option<crate::ChromeRendererSchedulerState>,
-    /// Field 41, message.
-    #[pb(message, 41)]
-    pub chrome_window_handle_event_info: Option<crate::ChromeWindowHandleEventInfo>,
-    /// Field 42, repeated uint64.
-    ///
+    #[pb(uint64, 36, repeated)] pub flow_ids_old: Vec<u64>,
+    #[pb(message, 38)] pub chrome_mojo_event_info: Option<crate::ChromeMojoEventInfo>,
+    #[pb(message, 39)] pub chrome_application_state_info: Option<crate::ChromeApplicationStateInfo>,
+    #[pb(message, 40)] pub chrome_renderer_scheduler_state: Option<crate::ChromeRendererSchedulerState>,
+    #[pb(message, 41)] pub chrome_window_handle_event_info: Option<crate::ChromeWindowHandleEventInfo>,
     /// Deprecated.
-    #[pb(uint64, 42, repeated)]
-    pub terminating_flow_ids_old: Vec<u64>,
-    /// Field 43, message.
-    #[pb(message, 43)]
-    pub chrome_content_settings_event_info: Option<
+    #[pb(uint64, 42, repeated)] pub terminating_flow_ids_old: Vec<u64>,
+    #[pb(message, 43)] pub chrome_content_settings_event_info: Option<
         crate::ChromeContentSettingsEventInfo,
     >,
-    /// Field 45, repeated uint64.
-    #[pb(uint64, 45, repeated)]
-    pub extra_double_counter_track_uuids: Vec<u64>,
-    /// Field 46, repeated double.
-    #[pb(double, 46, repeated)]
-    pub extra_double_counter_values: Vec<f64>,
-    /// Field 47, repeated fixed64.
-    #[pb(fixed64, 47, repeated)]
-    pub flow_ids: Vec<u64>,
-    /// Field 48, repeated fixed64.
-    #[pb(fixed64, 48, repeated)]
-    pub terminating_flow_ids: Vec<u64>,
-    /// Field 49, message.
-    #[pb(message, 49)]
-    pub chrome_active_processes: Option<crate::ChromeActiveProcesses>,
-    /// Field 50, message.
-    #[pb(message, 50)]
-    pub screenshot: Option<crate::Screenshot>,
+    #[pb(uint64, 45, repeated)] pub extra_double_counter_track_uuids: Vec<u64>,
+    #[pb(double, 46, repeated)] pub extra_double_counter_values: Vec<f64>,
+    #[pb(fixed64, 47, repeated)] pub flow_ids: Vec<u64>,
+    #[pb(fixed64, 48, repeated)] pub terminating_flow_ids: Vec<u64>,
+    #[pb(message, 49)] pub chrome_active_processes: Option<crate::ChromeActiveProcesses>,
+    #[pb(message, 50)] pub screenshot: Option<crate::Screenshot>,
     /// At most one of these.
-    #[pb(oneof, 52, 53, 54)]
-    pub correlation_id_field: Option<TrackEventCorrelationIdField>,
+    #[pb(oneof, 52, 53, 54)] pub correlation_id_field: Option<TrackEventCorrelationIdField>,
     /// At most one of these.
-    #[pb(oneof, 55, 56)]
-    pub callstack_field: Option<TrackEventCallstackField>,
-    /// Field 57, double.
-    #[pb(double, 57)]
-    pub callstack_weight: Option<f64>,
+    #[pb(oneof, 55, 56)] pub callstack_field: Option<TrackEventCallstackField>,
+    #[pb(double, 57)] pub callstack_weight: Option<f64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.TrackEvent.timestamp`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackEventTimestamp {
-    /// Field 1, int64.
-    #[pb(int64, 1)]
-    TimestampDeltaUs(i64),
-    /// Field 16, int64.
-    #[pb(int64, 16)]
-    TimestampAbsoluteUs(i64),
+    #[pb(int64, 1)] TimestampDeltaUs(i64),
+    #[pb(int64, 16)] TimestampAbsoluteUs(i64),
 }
+
 /// `perfetto.protos.TrackEvent.thread_time`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackEventThreadTime {
-    /// Field 2, int64.
-    #[pb(int64, 2)]
-    ThreadTimeDeltaUs(i64),
-    /// Field 17, int64.
-    #[pb(int64, 17)]
-    ThreadTimeAbsoluteUs(i64),
+    #[pb(int64, 2)] ThreadTimeDeltaUs(i64),
+    #[pb(int64, 17)] ThreadTimeAbsoluteUs(i64),
 }
+
 /// `perfetto.protos.TrackEvent.thread_instruction_count`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackEventThreadInstructionCount {
-    /// Field 8, int64.
-    #[pb(int64, 8)]
-    ThreadInstructionCountDelta(i64),
-    /// Field 20, int64.
-    #[pb(int64, 20)]
-    ThreadInstructionCountAbsolute(i64),
+    #[pb(int64, 8)] ThreadInstructionCountDelta(i64),
+    #[pb(int64, 20)] ThreadInstructionCountAbsolute(i64),
 }
+
 /// `perfetto.protos.TrackEvent.name_field`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackEventNameField {
-    /// Field 10, uint64.
-    #[pb(uint64, 10)]
-    NameIid(u64),
-    /// Field 23, string.
-    #[pb(string, 23)]
-    Name(String),
+    #[pb(uint64, 10)] NameIid(u64),
+    #[pb(string, 23)] Name(String),
 }
+
 /// `perfetto.protos.TrackEvent.counter_value_field`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackEventCounterValueField {
-    /// Field 30, int64.
-    #[pb(int64, 30)]
-    CounterValue(i64),
-    /// Field 44, double.
-    #[pb(double, 44)]
-    DoubleCounterValue(f64),
+    #[pb(int64, 30)] CounterValue(i64),
+    #[pb(double, 44)] DoubleCounterValue(f64),
 }
+
 /// `perfetto.protos.TrackEvent.source_location_field`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackEventSourceLocationField {
-    /// Field 33, message.
-    #[pb(message, 33)]
-    SourceLocation(crate::SourceLocation),
-    /// Field 34, uint64.
-    #[pb(uint64, 34)]
-    SourceLocationIid(u64),
+    #[pb(message, 33)] SourceLocation(crate::SourceLocation),
+    #[pb(uint64, 34)] SourceLocationIid(u64),
 }
+
 /// `perfetto.protos.TrackEvent.correlation_id_field`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackEventCorrelationIdField {
-    /// Field 52, uint64.
-    #[pb(uint64, 52)]
-    CorrelationId(u64),
-    /// Field 53, string.
-    #[pb(string, 53)]
-    CorrelationIdStr(String),
-    /// Field 54, uint64.
-    #[pb(uint64, 54)]
-    CorrelationIdStrIid(u64),
+    #[pb(uint64, 52)] CorrelationId(u64),
+    #[pb(string, 53)] CorrelationIdStr(String),
+    #[pb(uint64, 54)] CorrelationIdStrIid(u64),
 }
+
 /// `perfetto.protos.TrackEvent.callstack_field`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackEventCallstackField {
-    /// Field 55, message.
-    #[pb(message, 55)]
-    Callstack(TrackEventInlineCallstack),
-    /// Field 56, uint64.
-    #[pb(uint64, 56)]
-    CallstackIid(u64),
+    #[pb(message, 55)] Callstack(TrackEventInlineCallstack),
+    #[pb(uint64, 56)] CallstackIid(u64),
 }
-/// Writes a [`TrackEvent`], field by field; dropping it closes the message.
-pub struct TrackEventWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TrackEvent`]; dropping it closes the message.
+pub struct TrackEventWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TrackEventWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TrackEvent";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TrackEventWriter<'_> {
-    /// Field 1, int64.
-    #[inline]
-    pub fn timestamp_delta_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 16, int64.
-    #[inline]
-    pub fn timestamp_absolute_us(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn timestamp_delta_us(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
+    #[inline] pub fn timestamp_absolute_us(&mut self, value: i64) -> &mut Self {
         rt::int64::<16>(&mut self.s, value);
         self
     }
-    /// Field 2, int64.
-    #[inline]
-    pub fn thread_time_delta_us(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn thread_time_delta_us(&mut self, value: i64) -> &mut Self {
         rt::int64::<2>(&mut self.s, value);
         self
     }
-    /// Field 17, int64.
-    #[inline]
-    pub fn thread_time_absolute_us(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn thread_time_absolute_us(&mut self, value: i64) -> &mut Self {
         rt::int64::<17>(&mut self.s, value);
         self
     }
-    /// Field 3, repeated uint64.
-    #[inline]
-    pub fn category_iids(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, repeated message.
-    #[inline]
-    pub fn debug_annotations(&mut self) -> crate::DebugAnnotationWriter<'_> {
+    #[inline] pub fn category_iids(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn debug_annotations(&mut self) -> crate::DebugAnnotationWriter<'_> {
         rt::message::<4, _>(&mut self.s)
     }
-    /// `debug_annotations`, its body already encoded.
-    #[inline]
-    pub fn debug_annotations_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn debug_annotations_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<4>(&mut self.s, body);
         self
     }
-    /// Field 5, message.
-    #[inline]
-    pub fn task_execution(&mut self) -> crate::TaskExecutionWriter<'_> {
-        rt::message::<5, _>(&mut self.s)
-    }
-    /// `task_execution`, its body already encoded.
-    #[inline]
-    pub fn task_execution_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn task_execution(&mut self) -> crate::TaskExecutionWriter<'_> { rt::message::<5, _>(&mut self.s) }
+    #[inline] pub fn task_execution_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<5>(&mut self.s, body);
         self
     }
-    /// Field 6, message.
-    #[inline]
-    pub fn legacy_event(&mut self) -> TrackEventLegacyEventWriter<'_> {
-        rt::message::<6, _>(&mut self.s)
-    }
-    /// `legacy_event`, its body already encoded.
-    #[inline]
-    pub fn legacy_event_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn legacy_event(&mut self) -> TrackEventLegacyEventWriter<'_> { rt::message::<6, _>(&mut self.s) }
+    #[inline] pub fn legacy_event_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Field 8, int64.
-    #[inline]
-    pub fn thread_instruction_count_delta(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn thread_instruction_count_delta(&mut self, value: i64) -> &mut Self {
         rt::int64::<8>(&mut self.s, value);
         self
     }
-    /// Field 20, int64.
-    #[inline]
-    pub fn thread_instruction_count_absolute(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn thread_instruction_count_absolute(&mut self, value: i64) -> &mut Self {
         rt::int64::<20>(&mut self.s, value);
         self
     }
-    /// Field 9, enumeration.
-    #[inline]
-    pub fn r#type(&mut self, value: TrackEventType) -> &mut Self {
+    #[inline] pub fn r#type(&mut self, value: TrackEventType) -> &mut Self {
         rt::enumeration::<9>(&mut self.s, value.0);
         self
     }
-    /// Field 10, uint64.
-    #[inline]
-    pub fn name_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<10>(&mut self.s, value);
-        self
-    }
-    /// Field 23, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<23>(&mut self.s, value);
-        self
-    }
-    /// Field 11, uint64.
-    #[inline]
-    pub fn track_uuid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<11>(&mut self.s, value);
-        self
-    }
-    /// Field 12, repeated int64.
-    #[inline]
-    pub fn extra_counter_values(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<23>(&mut self.s, value); self }
+    #[inline] pub fn track_uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
+    #[inline] pub fn extra_counter_values(&mut self, value: i64) -> &mut Self {
         rt::int64::<12>(&mut self.s, value);
         self
     }
-    /// Field 21, message.
-    #[inline]
-    pub fn log_message(&mut self) -> crate::LogMessageWriter<'_> {
-        rt::message::<21, _>(&mut self.s)
-    }
-    /// `log_message`, its body already encoded.
-    #[inline]
-    pub fn log_message_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn log_message(&mut self) -> crate::LogMessageWriter<'_> { rt::message::<21, _>(&mut self.s) }
+    #[inline] pub fn log_message_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<21>(&mut self.s, body);
         self
     }
-    /// Field 22, repeated string.
-    #[inline]
-    pub fn categories(&mut self, value: &str) -> &mut Self {
-        rt::string::<22>(&mut self.s, value);
-        self
-    }
-    /// Field 25, message.
-    #[inline]
-    pub fn chrome_user_event(&mut self) -> crate::ChromeUserEventWriter<'_> {
+    #[inline] pub fn categories(&mut self, value: &str) -> &mut Self { rt::string::<22>(&mut self.s, value); self }
+    #[inline] pub fn chrome_user_event(&mut self) -> crate::ChromeUserEventWriter<'_> {
         rt::message::<25, _>(&mut self.s)
     }
-    /// `chrome_user_event`, its body already encoded.
-    #[inline]
-    pub fn chrome_user_event_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chrome_user_event_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<25>(&mut self.s, body);
         self
     }
-    /// Field 26, message.
-    #[inline]
-    pub fn chrome_keyed_service(&mut self) -> crate::ChromeKeyedServiceWriter<'_> {
+    #[inline] pub fn chrome_keyed_service(&mut self) -> crate::ChromeKeyedServiceWriter<'_> {
         rt::message::<26, _>(&mut self.s)
     }
-    /// `chrome_keyed_service`, its body already encoded.
-    #[inline]
-    pub fn chrome_keyed_service_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chrome_keyed_service_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<26>(&mut self.s, body);
         self
     }
-    /// Field 28, message.
-    #[inline]
-    pub fn chrome_histogram_sample(&mut self) -> crate::ChromeHistogramSampleWriter<'_> {
+    #[inline] pub fn chrome_histogram_sample(&mut self) -> crate::ChromeHistogramSampleWriter<'_> {
         rt::message::<28, _>(&mut self.s)
     }
-    /// `chrome_histogram_sample`, its body already encoded.
-    #[inline]
-    pub fn chrome_histogram_sample_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chrome_histogram_sample_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<28>(&mut self.s, body);
         self
     }
-    /// Field 30, int64.
-    #[inline]
-    pub fn counter_value(&mut self, value: i64) -> &mut Self {
-        rt::int64::<30>(&mut self.s, value);
-        self
-    }
-    /// Field 44, double.
-    #[inline]
-    pub fn double_counter_value(&mut self, value: f64) -> &mut Self {
+    #[inline] pub fn counter_value(&mut self, value: i64) -> &mut Self { rt::int64::<30>(&mut self.s, value); self }
+    #[inline] pub fn double_counter_value(&mut self, value: f64) -> &mut Self {
         rt::double::<44>(&mut self.s, value);
         self
     }
-    /// Field 31, repeated uint64.
-    #[inline]
-    pub fn extra_counter_track_uuids(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn extra_counter_track_uuids(&mut self, value: u64) -> &mut Self {
         rt::uint64::<31>(&mut self.s, value);
         self
     }
-    /// Field 33, message.
-    #[inline]
-    pub fn source_location(&mut self) -> crate::SourceLocationWriter<'_> {
-        rt::message::<33, _>(&mut self.s)
-    }
-    /// `source_location`, its body already encoded.
-    #[inline]
-    pub fn source_location_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn source_location(&mut self) -> crate::SourceLocationWriter<'_> { rt::message::<33, _>(&mut self.s) }
+    #[inline] pub fn source_location_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<33>(&mut self.s, body);
         self
     }
-    /// Field 34, uint64.
-    #[inline]
-    pub fn source_location_iid(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn source_location_iid(&mut self, value: u64) -> &mut Self {
         rt::uint64::<34>(&mut self.s, value);
         self
     }
-    /// Field 35, message.
-    #[inline]
-    pub fn chrome_message_pump(&mut self) -> crate::ChromeMessagePumpWriter<'_> {
+    #[inline] pub fn chrome_message_pump(&mut self) -> crate::ChromeMessagePumpWriter<'_> {
         rt::message::<35, _>(&mut self.s)
     }
-    /// `chrome_message_pump`, its body already encoded.
-    #[inline]
-    pub fn chrome_message_pump_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chrome_message_pump_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<35>(&mut self.s, body);
         self
     }
-    /// Field 36, repeated uint64.
-    #[inline]
-    pub fn flow_ids_old(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<36>(&mut self.s, value);
-        self
-    }
-    /// Field 38, message.
-    #[inline]
-    pub fn chrome_mojo_event_info(&mut self) -> crate::ChromeMojoEventInfoWriter<'_> {
+    #[inline] pub fn flow_ids_old(&mut self, value: u64) -> &mut Self { rt::uint64::<36>(&mut self.s, value); self }
+    #[inline] pub fn chrome_mojo_event_info(&mut self) -> crate::ChromeMojoEventInfoWriter<'_> {
         rt::message::<38, _>(&mut self.s)
     }
-    /// `chrome_mojo_event_info`, its body already encoded.
-    #[inline]
-    pub fn chrome_mojo_event_info_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chrome_mojo_event_info_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<38>(&mut self.s, body);
         self
     }
-    /// Field 39, message.
-    #[inline]
-    pub fn chrome_application_state_info(
+    #[inline] pub fn chrome_application_state_info(
         &mut self,
     ) -> crate::ChromeApplicationStateInfoWriter<'_> {
         rt::message::<39, _>(&mut self.s)
     }
-    /// `chrome_application_state_info`, its body already encoded.
-    #[inline]
-    pub fn chrome_application_state_info_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chrome_application_state_info_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<39>(&mut self.s, body);
         self
     }
-    /// Field 40, message.
-    #[inline]
-    pub fn chrome_renderer_scheduler_state(
+    #[inline] pub fn chrome_renderer_scheduler_state(
         &mut self,
     ) -> crate::ChromeRendererSchedulerStateWriter<'_> {
         rt::message::<40, _>(&mut self.s)
     }
-    /// `chrome_renderer_scheduler_state`, its body already encoded.
-    #[inline]
-    pub fn chrome_renderer_scheduler_state_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chrome_renderer_scheduler_state_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<40>(&mut self.s, body);
         self
     }
-    /// Field 41, message.
-    #[inline]
-    pub fn chrome_window_handle_event_info(
+    #[inline] pub fn chrome_window_handle_event_info(
         &mut self,
     ) -> crate::ChromeWindowHandleEventInfoWriter<'_> {
         rt::message::<41, _>(&mut self.s)
     }
-    /// `chrome_window_handle_event_info`, its body already encoded.
-    #[inline]
-    pub fn chrome_window_handle_event_info_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chrome_window_handle_event_info_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<41>(&mut self.s, body);
         self
     }
-    /// Field 42, repeated uint64.
-    #[inline]
-    pub fn terminating_flow_ids_old(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn terminating_flow_ids_old(&mut self, value: u64) -> &mut Self {
         rt::uint64::<42>(&mut self.s, value);
         self
     }
-    /// Field 43, message.
-    #[inline]
-    pub fn chrome_content_settings_event_info(
+    #[inline] pub fn chrome_content_settings_event_info(
         &mut self,
     ) -> crate::ChromeContentSettingsEventInfoWriter<'_> {
         rt::message::<43, _>(&mut self.s)
     }
-    /// `chrome_content_settings_event_info`, its body already encoded.
-    #[inline]
-    pub fn chrome_content_settings_event_info_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chrome_content_settings_event_info_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<43>(&mut self.s, body);
         self
     }
-    /// Field 45, repeated uint64.
-    #[inline]
-    pub fn extra_double_counter_track_uuids(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn extra_double_counter_track_uuids(&mut self, value: u64) -> &mut Self {
         rt::uint64::<45>(&mut self.s, value);
         self
     }
-    /// Field 46, repeated double.
-    #[inline]
-    pub fn extra_double_counter_values(&mut self, value: f64) -> &mut Self {
+    #[inline] pub fn extra_double_counter_values(&mut self, value: f64) -> &mut Self {
         rt::double::<46>(&mut self.s, value);
         self
     }
-    /// Field 47, repeated fixed64.
-    #[inline]
-    pub fn flow_ids(&mut self, value: u64) -> &mut Self {
-        rt::fixed64::<47>(&mut self.s, value);
-        self
-    }
-    /// Field 48, repeated fixed64.
-    #[inline]
-    pub fn terminating_flow_ids(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn flow_ids(&mut self, value: u64) -> &mut Self { rt::fixed64::<47>(&mut self.s, value); self }
+    #[inline] pub fn terminating_flow_ids(&mut self, value: u64) -> &mut Self {
         rt::fixed64::<48>(&mut self.s, value);
         self
     }
-    /// Field 49, message.
-    #[inline]
-    pub fn chrome_active_processes(&mut self) -> crate::ChromeActiveProcessesWriter<'_> {
+    #[inline] pub fn chrome_active_processes(&mut self) -> crate::ChromeActiveProcessesWriter<'_> {
         rt::message::<49, _>(&mut self.s)
     }
-    /// `chrome_active_processes`, its body already encoded.
-    #[inline]
-    pub fn chrome_active_processes_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn chrome_active_processes_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<49>(&mut self.s, body);
         self
     }
-    /// Field 50, message.
-    #[inline]
-    pub fn screenshot(&mut self) -> crate::ScreenshotWriter<'_> {
-        rt::message::<50, _>(&mut self.s)
-    }
-    /// `screenshot`, its body already encoded.
-    #[inline]
-    pub fn screenshot_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn screenshot(&mut self) -> crate::ScreenshotWriter<'_> { rt::message::<50, _>(&mut self.s) }
+    #[inline] pub fn screenshot_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<50>(&mut self.s, body);
         self
     }
-    /// Field 52, uint64.
-    #[inline]
-    pub fn correlation_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<52>(&mut self.s, value);
-        self
-    }
-    /// Field 53, string.
-    #[inline]
-    pub fn correlation_id_str(&mut self, value: &str) -> &mut Self {
+    #[inline] pub fn correlation_id(&mut self, value: u64) -> &mut Self { rt::uint64::<52>(&mut self.s, value); self }
+    #[inline] pub fn correlation_id_str(&mut self, value: &str) -> &mut Self {
         rt::string::<53>(&mut self.s, value);
         self
     }
-    /// Field 54, uint64.
-    #[inline]
-    pub fn correlation_id_str_iid(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn correlation_id_str_iid(&mut self, value: u64) -> &mut Self {
         rt::uint64::<54>(&mut self.s, value);
         self
     }
-    /// Field 55, message.
-    #[inline]
-    pub fn callstack(&mut self) -> TrackEventInlineCallstackWriter<'_> {
-        rt::message::<55, _>(&mut self.s)
-    }
-    /// `callstack`, its body already encoded.
-    #[inline]
-    pub fn callstack_raw(&mut self, body: &[u8]) -> &mut Self {
+    #[inline] pub fn callstack(&mut self) -> TrackEventInlineCallstackWriter<'_> { rt::message::<55, _>(&mut self.s) }
+    #[inline] pub fn callstack_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<55>(&mut self.s, body);
         self
     }
-    /// Field 56, uint64.
-    #[inline]
-    pub fn callstack_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<56>(&mut self.s, value);
-        self
-    }
-    /// Field 57, double.
-    #[inline]
-    pub fn callstack_weight(&mut self, value: f64) -> &mut Self {
-        rt::double::<57>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn callstack_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<56>(&mut self.s, value); self }
+    #[inline] pub fn callstack_weight(&mut self, value: f64) -> &mut Self { rt::double::<57>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TrackEvent` where it lies, field by field.
+pub type TrackEventReader<'a> = rt::TypedReader<'a, TrackEventField<'a>>;
 /// A field of a `perfetto.protos.TrackEvent`.
 #[derive(Clone, Copy, Debug)]
 pub enum TrackEventField<'a> {
-    /// Field 1, int64.
     TimestampDeltaUs(i64),
-    /// Field 16, int64.
     TimestampAbsoluteUs(i64),
-    /// Field 2, int64.
     ThreadTimeDeltaUs(i64),
-    /// Field 17, int64.
     ThreadTimeAbsoluteUs(i64),
-    /// Field 3, repeated uint64.
     CategoryIids(u64),
-    /// Field 4, repeated message.
     DebugAnnotations(crate::DebugAnnotationReader<'a>),
-    /// Field 5, message.
     TaskExecution(crate::TaskExecutionReader<'a>),
-    /// Field 6, message.
     LegacyEvent(TrackEventLegacyEventReader<'a>),
-    /// Field 8, int64.
     ThreadInstructionCountDelta(i64),
-    /// Field 20, int64.
     ThreadInstructionCountAbsolute(i64),
-    /// Field 9, enumeration.
     Type(TrackEventType),
-    /// Field 10, uint64.
     NameIid(u64),
-    /// Field 23, string.
     Name(&'a str),
-    /// Field 11, uint64.
     TrackUuid(u64),
-    /// Field 12, repeated int64.
     ExtraCounterValues(i64),
-    /// Field 21, message.
     LogMessage(crate::LogMessageReader<'a>),
-    /// Field 22, repeated string.
     Categories(&'a str),
-    /// Field 25, message.
     ChromeUserEvent(crate::ChromeUserEventReader<'a>),
-    /// Field 26, message.
     ChromeKeyedService(crate::ChromeKeyedServiceReader<'a>),
-    /// Field 28, message.
     ChromeHistogramSample(crate::ChromeHistogramSampleReader<'a>),
-    /// Field 30, int64.
     CounterValue(i64),
-    /// Field 44, double.
     DoubleCounterValue(f64),
-    /// Field 31, repeated uint64.
     ExtraCounterTrackUuids(u64),
-    /// Field 33, message.
     SourceLocation(crate::SourceLocationReader<'a>),
-    /// Field 34, uint64.
     SourceLocationIid(u64),
-    /// Field 35, message.
     ChromeMessagePump(crate::ChromeMessagePumpReader<'a>),
-    /// Field 36, repeated uint64.
     FlowIdsOld(u64),
-    /// Field 38, message.
     ChromeMojoEventInfo(crate::ChromeMojoEventInfoReader<'a>),
-    /// Field 39, message.
     ChromeApplicationStateInfo(crate::ChromeApplicationStateInfoReader<'a>),
-    /// Field 40, message.
     ChromeRendererSchedulerState(crate::ChromeRendererSchedulerStateReader<'a>),
-    /// Field 41, message.
     ChromeWindowHandleEventInfo(crate::ChromeWindowHandleEventInfoReader<'a>),
-    /// Field 42, repeated uint64.
     TerminatingFlowIdsOld(u64),
-    /// Field 43, message.
     ChromeContentSettingsEventInfo(crate::ChromeContentSettingsEventInfoReader<'a>),
-    /// Field 45, repeated uint64.
     ExtraDoubleCounterTrackUuids(u64),
-    /// Field 46, repeated double.
     ExtraDoubleCounterValues(f64),
-    /// Field 47, repeated fixed64.
     FlowIds(u64),
-    /// Field 48, repeated fixed64.
     TerminatingFlowIds(u64),
-    /// Field 49, message.
     ChromeActiveProcesses(crate::ChromeActiveProcessesReader<'a>),
-    /// Field 50, message.
     Screenshot(crate::ScreenshotReader<'a>),
-    /// Field 52, uint64.
     CorrelationId(u64),
-    /// Field 53, string.
     CorrelationIdStr(&'a str),
-    /// Field 54, uint64.
     CorrelationIdStrIid(u64),
-    /// Field 55, message.
     Callstack(TrackEventInlineCallstackReader<'a>),
-    /// Field 56, uint64.
     CallstackIid(u64),
-    /// Field 57, double.
     CallstackWeight(f64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TrackEvent` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TrackEventReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TrackEventReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TrackEventField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        8 => TrackEventField::TimestampDeltaUs(f.int64()?),
-                        128 => TrackEventField::TimestampAbsoluteUs(f.int64()?),
-                        16 => TrackEventField::ThreadTimeDeltaUs(f.int64()?),
-                        136 => TrackEventField::ThreadTimeAbsoluteUs(f.int64()?),
-                        24 => TrackEventField::CategoryIids(f.uint64()?),
-                        26 => {
-                            f.begin_run(24)?;
-                            continue;
-                        }
-                        34 => {
-                            TrackEventField::DebugAnnotations(
-                                crate::DebugAnnotationReader::new(f.bytes()?),
-                            )
-                        }
-                        42 => {
-                            TrackEventField::TaskExecution(
-                                crate::TaskExecutionReader::new(f.bytes()?),
-                            )
-                        }
-                        50 => {
-                            TrackEventField::LegacyEvent(
-                                TrackEventLegacyEventReader::new(f.bytes()?),
-                            )
-                        }
-                        64 => TrackEventField::ThreadInstructionCountDelta(f.int64()?),
-                        160 => {
-                            TrackEventField::ThreadInstructionCountAbsolute(f.int64()?)
-                        }
-                        72 => TrackEventField::Type(TrackEventType(f.enumeration()?)),
-                        80 => TrackEventField::NameIid(f.uint64()?),
-                        186 => TrackEventField::Name(f.string()?),
-                        88 => TrackEventField::TrackUuid(f.uint64()?),
-                        96 => TrackEventField::ExtraCounterValues(f.int64()?),
-                        98 => {
-                            f.begin_run(96)?;
-                            continue;
-                        }
-                        170 => {
-                            TrackEventField::LogMessage(
-                                crate::LogMessageReader::new(f.bytes()?),
-                            )
-                        }
-                        178 => TrackEventField::Categories(f.string()?),
-                        202 => {
-                            TrackEventField::ChromeUserEvent(
-                                crate::ChromeUserEventReader::new(f.bytes()?),
-                            )
-                        }
-                        210 => {
-                            TrackEventField::ChromeKeyedService(
-                                crate::ChromeKeyedServiceReader::new(f.bytes()?),
-                            )
-                        }
-                        226 => {
-                            TrackEventField::ChromeHistogramSample(
-                                crate::ChromeHistogramSampleReader::new(f.bytes()?),
-                            )
-                        }
-                        240 => TrackEventField::CounterValue(f.int64()?),
-                        353 => TrackEventField::DoubleCounterValue(f.double()?),
-                        248 => TrackEventField::ExtraCounterTrackUuids(f.uint64()?),
-                        250 => {
-                            f.begin_run(248)?;
-                            continue;
-                        }
-                        266 => {
-                            TrackEventField::SourceLocation(
-                                crate::SourceLocationReader::new(f.bytes()?),
-                            )
-                        }
-                        272 => TrackEventField::SourceLocationIid(f.uint64()?),
-                        282 => {
-                            TrackEventField::ChromeMessagePump(
-                                crate::ChromeMessagePumpReader::new(f.bytes()?),
-                            )
-                        }
-                        288 => TrackEventField::FlowIdsOld(f.uint64()?),
-                        290 => {
-                            f.begin_run(288)?;
-                            continue;
-                        }
-                        306 => {
-                            TrackEventField::ChromeMojoEventInfo(
-                                crate::ChromeMojoEventInfoReader::new(f.bytes()?),
-                            )
-                        }
-                        314 => {
-                            TrackEventField::ChromeApplicationStateInfo(
-                                crate::ChromeApplicationStateInfoReader::new(f.bytes()?),
-                            )
-                        }
-                        322 => {
-                            TrackEventField::ChromeRendererSchedulerState(
-                                crate::ChromeRendererSchedulerStateReader::new(f.bytes()?),
-                            )
-                        }
-                        330 => {
-                            TrackEventField::ChromeWindowHandleEventInfo(
-                                crate::ChromeWindowHandleEventInfoReader::new(f.bytes()?),
-                            )
-                        }
-                        336 => TrackEventField::TerminatingFlowIdsOld(f.uint64()?),
-                        338 => {
-                            f.begin_run(336)?;
-                            continue;
-                        }
-                        346 => {
-                            TrackEventField::ChromeContentSettingsEventInfo(
-                                crate::ChromeContentSettingsEventInfoReader::new(f.bytes()?),
-                            )
-                        }
-                        360 => TrackEventField::ExtraDoubleCounterTrackUuids(f.uint64()?),
-                        362 => {
-                            f.begin_run(360)?;
-                            continue;
-                        }
-                        369 => TrackEventField::ExtraDoubleCounterValues(f.double()?),
-                        370 => {
-                            f.begin_run(369)?;
-                            continue;
-                        }
-                        377 => TrackEventField::FlowIds(f.fixed64()?),
-                        378 => {
-                            f.begin_run(377)?;
-                            continue;
-                        }
-                        385 => TrackEventField::TerminatingFlowIds(f.fixed64()?),
-                        386 => {
-                            f.begin_run(385)?;
-                            continue;
-                        }
-                        394 => {
-                            TrackEventField::ChromeActiveProcesses(
-                                crate::ChromeActiveProcessesReader::new(f.bytes()?),
-                            )
-                        }
-                        402 => {
-                            TrackEventField::Screenshot(
-                                crate::ScreenshotReader::new(f.bytes()?),
-                            )
-                        }
-                        416 => TrackEventField::CorrelationId(f.uint64()?),
-                        426 => TrackEventField::CorrelationIdStr(f.string()?),
-                        432 => TrackEventField::CorrelationIdStrIid(f.uint64()?),
-                        442 => {
-                            TrackEventField::Callstack(
-                                TrackEventInlineCallstackReader::new(f.bytes()?),
-                            )
-                        }
-                        448 => TrackEventField::CallstackIid(f.uint64()?),
-                        457 => TrackEventField::CallstackWeight(f.double()?),
-                        _ => TrackEventField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for TrackEventField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::TimestampDeltaUs(f.int64()?),
+            128 => Self::TimestampAbsoluteUs(f.int64()?),
+            16 => Self::ThreadTimeDeltaUs(f.int64()?),
+            136 => Self::ThreadTimeAbsoluteUs(f.int64()?),
+            24 => Self::CategoryIids(f.uint64()?),
+            26 => return rt::run(f, 24),
+            34 => Self::DebugAnnotations(crate::DebugAnnotationReader::new(f.bytes()?)),
+            42 => Self::TaskExecution(crate::TaskExecutionReader::new(f.bytes()?)),
+            50 => Self::LegacyEvent(TrackEventLegacyEventReader::new(f.bytes()?)),
+            64 => Self::ThreadInstructionCountDelta(f.int64()?),
+            160 => Self::ThreadInstructionCountAbsolute(f.int64()?),
+            72 => Self::Type(TrackEventType(f.enumeration()?)),
+            80 => Self::NameIid(f.uint64()?),
+            186 => Self::Name(f.string()?),
+            88 => Self::TrackUuid(f.uint64()?),
+            96 => Self::ExtraCounterValues(f.int64()?),
+            98 => return rt::run(f, 96),
+            170 => Self::LogMessage(crate::LogMessageReader::new(f.bytes()?)),
+            178 => Self::Categories(f.string()?),
+            202 => Self::ChromeUserEvent(crate::ChromeUserEventReader::new(f.bytes()?)),
+            210 => {
+                Self::ChromeKeyedService(
+                    crate::ChromeKeyedServiceReader::new(f.bytes()?),
+                )
+            }
+            226 => {
+                Self::ChromeHistogramSample(
+                    crate::ChromeHistogramSampleReader::new(f.bytes()?),
+                )
+            }
+            240 => Self::CounterValue(f.int64()?),
+            353 => Self::DoubleCounterValue(f.double()?),
+            248 => Self::ExtraCounterTrackUuids(f.uint64()?),
+            250 => return rt::run(f, 248),
+            266 => Self::SourceLocation(crate::SourceLocationReader::new(f.bytes()?)),
+            272 => Self::SourceLocationIid(f.uint64()?),
+            282 => {
+                Self::ChromeMessagePump(crate::ChromeMessagePumpReader::new(f.bytes()?))
+            }
+            288 => Self::FlowIdsOld(f.uint64()?),
+            290 => return rt::run(f, 288),
+            306 => {
+                Self::ChromeMojoEventInfo(
+                    crate::ChromeMojoEventInfoReader::new(f.bytes()?),
+                )
+            }
+            314 => {
+                Self::ChromeApplicationStateInfo(
+                    crate::ChromeApplicationStateInfoReader::new(f.bytes()?),
+                )
+            }
+            322 => {
+                Self::ChromeRendererSchedulerState(
+                    crate::ChromeRendererSchedulerStateReader::new(f.bytes()?),
+                )
+            }
+            330 => {
+                Self::ChromeWindowHandleEventInfo(
+                    crate::ChromeWindowHandleEventInfoReader::new(f.bytes()?),
+                )
+            }
+            336 => Self::TerminatingFlowIdsOld(f.uint64()?),
+            338 => return rt::run(f, 336),
+            346 => {
+                Self::ChromeContentSettingsEventInfo(
+                    crate::ChromeContentSettingsEventInfoReader::new(f.bytes()?),
+                )
+            }
+            360 => Self::ExtraDoubleCounterTrackUuids(f.uint64()?),
+            362 => return rt::run(f, 360),
+            369 => Self::ExtraDoubleCounterValues(f.double()?),
+            370 => return rt::run(f, 369),
+            377 => Self::FlowIds(f.fixed64()?),
+            378 => return rt::run(f, 377),
+            385 => Self::TerminatingFlowIds(f.fixed64()?),
+            386 => return rt::run(f, 385),
+            394 => {
+                Self::ChromeActiveProcesses(
+                    crate::ChromeActiveProcessesReader::new(f.bytes()?),
+                )
+            }
+            402 => Self::Screenshot(crate::ScreenshotReader::new(f.bytes()?)),
+            416 => Self::CorrelationId(f.uint64()?),
+            426 => Self::CorrelationIdStr(f.string()?),
+            432 => Self::CorrelationIdStrIid(f.uint64()?),
+            442 => Self::Callstack(TrackEventInlineCallstackReader::new(f.bytes()?)),
+            448 => Self::CallstackIid(f.uint64()?),
+            457 => Self::CallstackWeight(f.double()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TrackEventReader<'a> {
-    type Item = Result<TrackEventField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TrackEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TrackEvent",
-            fields: &[
-                d::optional("timestamp_delta_us", 1, d::Kind::Int64),
-                d::optional("timestamp_absolute_us", 16, d::Kind::Int64),
-                d::optional("thread_time_delta_us", 2, d::Kind::Int64),
-                d::optional("thread_time_absolute_us", 17, d::Kind::Int64),
-                d::repeated("category_iids", 3, d::Kind::Uint64),
-                d::repeated(
-                    "debug_annotations",
-                    4,
-                    d::Kind::Message(|| crate::DebugAnnotation::DESCRIPTOR),
-                ),
-                d::optional(
-                    "task_execution",
-                    5,
-                    d::Kind::Message(|| crate::TaskExecution::DESCRIPTOR),
-                ),
-                d::optional(
-                    "legacy_event",
-                    6,
-                    d::Kind::Message(|| TrackEventLegacyEvent::DESCRIPTOR),
-                ),
-                d::optional("thread_instruction_count_delta", 8, d::Kind::Int64),
-                d::optional("thread_instruction_count_absolute", 20, d::Kind::Int64),
-                d::optional("type", 9, d::enum_kind::<TrackEventType>()),
-                d::optional("name_iid", 10, d::Kind::Uint64),
-                d::optional("name", 23, d::Kind::String),
-                d::optional("track_uuid", 11, d::Kind::Uint64),
-                d::repeated("extra_counter_values", 12, d::Kind::Int64),
-                d::optional(
-                    "log_message",
-                    21,
-                    d::Kind::Message(|| crate::LogMessage::DESCRIPTOR),
-                ),
-                d::repeated("categories", 22, d::Kind::String),
-                d::optional(
-                    "chrome_user_event",
-                    25,
-                    d::Kind::Message(|| crate::ChromeUserEvent::DESCRIPTOR),
-                ),
-                d::optional(
-                    "chrome_keyed_service",
-                    26,
-                    d::Kind::Message(|| crate::ChromeKeyedService::DESCRIPTOR),
-                ),
-                d::optional(
-                    "chrome_histogram_sample",
-                    28,
-                    d::Kind::Message(|| crate::ChromeHistogramSample::DESCRIPTOR),
-                ),
-                d::optional("counter_value", 30, d::Kind::Int64),
-                d::optional("double_counter_value", 44, d::Kind::Double),
-                d::repeated("extra_counter_track_uuids", 31, d::Kind::Uint64),
-                d::optional(
-                    "source_location",
-                    33,
-                    d::Kind::Message(|| crate::SourceLocation::DESCRIPTOR),
-                ),
-                d::optional("source_location_iid", 34, d::Kind::Uint64),
-                d::optional(
-                    "chrome_message_pump",
-                    35,
-                    d::Kind::Message(|| crate::ChromeMessagePump::DESCRIPTOR),
-                ),
-                d::repeated("flow_ids_old", 36, d::Kind::Uint64),
-                d::optional(
-                    "chrome_mojo_event_info",
-                    38,
-                    d::Kind::Message(|| crate::ChromeMojoEventInfo::DESCRIPTOR),
-                ),
-                d::optional(
-                    "chrome_application_state_info",
-                    39,
-                    d::Kind::Message(|| crate::ChromeApplicationStateInfo::DESCRIPTOR),
-                ),
-                d::optional(
-                    "chrome_renderer_scheduler_state",
-                    40,
-                    d::Kind::Message(|| crate::ChromeRendererSchedulerState::DESCRIPTOR),
-                ),
-                d::optional(
-                    "chrome_window_handle_event_info",
-                    41,
-                    d::Kind::Message(|| crate::ChromeWindowHandleEventInfo::DESCRIPTOR),
-                ),
-                d::repeated("terminating_flow_ids_old", 42, d::Kind::Uint64),
-                d::optional(
-                    "chrome_content_settings_event_info",
-                    43,
-                    d::Kind::Message(|| {
-                        crate::ChromeContentSettingsEventInfo::DESCRIPTOR
-                    }),
-                ),
-                d::repeated("extra_double_counter_track_uuids", 45, d::Kind::Uint64),
-                d::repeated("extra_double_counter_values", 46, d::Kind::Double),
-                d::repeated("flow_ids", 47, d::Kind::Fixed64),
-                d::repeated("terminating_flow_ids", 48, d::Kind::Fixed64),
-                d::optional(
-                    "chrome_active_processes",
-                    49,
-                    d::Kind::Message(|| crate::ChromeActiveProcesses::DESCRIPTOR),
-                ),
-                d::optional(
-                    "screenshot",
-                    50,
-                    d::Kind::Message(|| crate::Screenshot::DESCRIPTOR),
-                ),
-                d::optional("correlation_id", 52, d::Kind::Uint64),
-                d::optional("correlation_id_str", 53, d::Kind::String),
-                d::optional("correlation_id_str_iid", 54, d::Kind::Uint64),
-                d::optional(
-                    "callstack",
-                    55,
-                    d::Kind::Message(|| TrackEventInlineCallstack::DESCRIPTOR),
-                ),
-                d::optional("callstack_iid", 56, d::Kind::Uint64),
-                d::optional("callstack_weight", 57, d::Kind::Double),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TrackEvent",
+        &[
+            d::optional("timestamp_delta_us", 1, d::Kind::Int64),
+            d::optional("timestamp_absolute_us", 16, d::Kind::Int64),
+            d::optional("thread_time_delta_us", 2, d::Kind::Int64),
+            d::optional("thread_time_absolute_us", 17, d::Kind::Int64),
+            d::repeated("category_iids", 3, d::Kind::Uint64),
+            d::repeated("debug_annotations", 4, d::of!(crate ::DebugAnnotation)),
+            d::optional("task_execution", 5, d::of!(crate ::TaskExecution)),
+            d::optional("legacy_event", 6, d::of!(TrackEventLegacyEvent)),
+            d::optional("thread_instruction_count_delta", 8, d::Kind::Int64),
+            d::optional("thread_instruction_count_absolute", 20, d::Kind::Int64),
+            d::optional("type", 9, d::enum_kind::<TrackEventType>()),
+            d::optional("name_iid", 10, d::Kind::Uint64),
+            d::optional("name", 23, d::Kind::String),
+            d::optional("track_uuid", 11, d::Kind::Uint64),
+            d::repeated("extra_counter_values", 12, d::Kind::Int64),
+            d::optional("log_message", 21, d::of!(crate ::LogMessage)),
+            d::repeated("categories", 22, d::Kind::String),
+            d::optional("chrome_user_event", 25, d::of!(crate ::ChromeUserEvent)),
+            d::optional("chrome_keyed_service", 26, d::of!(crate ::ChromeKeyedService)),
+            d::optional(
+                "chrome_histogram_sample",
+                28,
+                d::of!(crate ::ChromeHistogramSample),
+            ),
+            d::optional("counter_value", 30, d::Kind::Int64),
+            d::optional("double_counter_value", 44, d::Kind::Double),
+            d::repeated("extra_counter_track_uuids", 31, d::Kind::Uint64),
+            d::optional("source_location", 33, d::of!(crate ::SourceLocation)),
+            d::optional("source_location_iid", 34, d::Kind::Uint64),
+            d::optional("chrome_message_pump", 35, d::of!(crate ::ChromeMessagePump)),
+            d::repeated("flow_ids_old", 36, d::Kind::Uint64),
+            d::optional(
+                "chrome_mojo_event_info",
+                38,
+                d::of!(crate ::ChromeMojoEventInfo),
+            ),
+            d::optional(
+                "chrome_application_state_info",
+                39,
+                d::of!(crate ::ChromeApplicationStateInfo),
+            ),
+            d::optional(
+                "chrome_renderer_scheduler_state",
+                40,
+                d::of!(crate ::ChromeRendererSchedulerState),
+            ),
+            d::optional(
+                "chrome_window_handle_event_info",
+                41,
+                d::of!(crate ::ChromeWindowHandleEventInfo),
+            ),
+            d::repeated("terminating_flow_ids_old", 42, d::Kind::Uint64),
+            d::optional(
+                "chrome_content_settings_event_info",
+                43,
+                d::of!(crate ::ChromeContentSettingsEventInfo),
+            ),
+            d::repeated("extra_double_counter_track_uuids", 45, d::Kind::Uint64),
+            d::repeated("extra_double_counter_values", 46, d::Kind::Double),
+            d::repeated("flow_ids", 47, d::Kind::Fixed64),
+            d::repeated("terminating_flow_ids", 48, d::Kind::Fixed64),
+            d::optional(
+                "chrome_active_processes",
+                49,
+                d::of!(crate ::ChromeActiveProcesses),
+            ),
+            d::optional("screenshot", 50, d::of!(crate ::Screenshot)),
+            d::optional("correlation_id", 52, d::Kind::Uint64),
+            d::optional("correlation_id_str", 53, d::Kind::String),
+            d::optional("correlation_id_str_iid", 54, d::Kind::Uint64),
+            d::optional("callstack", 55, d::of!(TrackEventInlineCallstack)),
+            d::optional("callstack_iid", 56, d::Kind::Uint64),
+            d::optional("callstack_weight", 57, d::Kind::Double),
+        ],
+    );
 }
+
 /// `perfetto.protos.TrackEvent.InlineCallstack`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventInlineCallstack {
-    /// Field 1, repeated message.
-    #[pb(message, 1, repeated)]
-    pub frames: Vec<TrackEventInlineCallstackFrame>,
+    #[pb(message, 1, repeated)] pub frames: Vec<TrackEventInlineCallstackFrame>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TrackEventInlineCallstack`], field by field; dropping it closes the message.
-pub struct TrackEventInlineCallstackWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TrackEventInlineCallstack`]; dropping it closes the message.
+pub struct TrackEventInlineCallstackWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TrackEventInlineCallstackWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TrackEvent.InlineCallstack";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TrackEventInlineCallstackWriter<'_> {
-    /// Field 1, repeated message.
-    #[inline]
-    pub fn frames(&mut self) -> TrackEventInlineCallstackFrameWriter<'_> {
-        rt::message::<1, _>(&mut self.s)
-    }
-    /// `frames`, its body already encoded.
-    #[inline]
-    pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self {
-        rt::message_raw::<1>(&mut self.s, body);
-        self
-    }
+    #[inline] pub fn frames(&mut self) -> TrackEventInlineCallstackFrameWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TrackEvent.InlineCallstack` where it lies, field by field.
+pub type TrackEventInlineCallstackReader<'a> = rt::TypedReader<
+    'a,
+    TrackEventInlineCallstackField<'a>,
+>;
 /// A field of a `perfetto.protos.TrackEvent.InlineCallstack`.
 #[derive(Clone, Copy, Debug)]
 pub enum TrackEventInlineCallstackField<'a> {
-    /// Field 1, repeated message.
     Frames(TrackEventInlineCallstackFrameReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TrackEvent.InlineCallstack` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TrackEventInlineCallstackReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TrackEventInlineCallstackReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TrackEventInlineCallstackField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => {
-                        TrackEventInlineCallstackField::Frames(
-                            TrackEventInlineCallstackFrameReader::new(f.bytes()?),
-                        )
-                    }
-                    _ => TrackEventInlineCallstackField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TrackEventInlineCallstackField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::Frames(TrackEventInlineCallstackFrameReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TrackEventInlineCallstackReader<'a> {
-    type Item = Result<TrackEventInlineCallstackField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TrackEventInlineCallstack {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TrackEvent.InlineCallstack",
-            fields: &[
-                d::repeated(
-                    "frames",
-                    1,
-                    d::Kind::Message(|| TrackEventInlineCallstackFrame::DESCRIPTOR),
-                ),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TrackEvent.InlineCallstack",
+        &[d::repeated("frames", 1, d::of!(TrackEventInlineCallstackFrame))],
+    );
 }
+
 /// `perfetto.protos.TrackEvent.InlineCallstack.Frame`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventInlineCallstackFrame {
-    /// Field 1, string.
-    #[pb(string, 1)]
-    pub function_name: Option<String>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub source_file: Option<String>,
-    /// Field 3, uint32.
-    #[pb(uint32, 3)]
-    pub line_number: Option<u32>,
+    #[pb(string, 1)] pub function_name: Option<String>,
+    #[pb(string, 2)] pub source_file: Option<String>,
+    #[pb(uint32, 3)] pub line_number: Option<u32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TrackEventInlineCallstackFrame`], field by field; dropping it closes the message.
-pub struct TrackEventInlineCallstackFrameWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TrackEventInlineCallstackFrame`]; dropping it closes the message.
+pub struct TrackEventInlineCallstackFrameWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TrackEventInlineCallstackFrameWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TrackEvent.InlineCallstack.Frame";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TrackEventInlineCallstackFrameWriter<'_> {
-    /// Field 1, string.
-    #[inline]
-    pub fn function_name(&mut self, value: &str) -> &mut Self {
-        rt::string::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn source_file(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, uint32.
-    #[inline]
-    pub fn line_number(&mut self, value: u32) -> &mut Self {
-        rt::uint32::<3>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn function_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn source_file(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TrackEvent.InlineCallstack.Frame` where it lies, field by field.
+pub type TrackEventInlineCallstackFrameReader<'a> = rt::TypedReader<
+    'a,
+    TrackEventInlineCallstackFrameField<'a>,
+>;
 /// A field of a `perfetto.protos.TrackEvent.InlineCallstack.Frame`.
 #[derive(Clone, Copy, Debug)]
 pub enum TrackEventInlineCallstackFrameField<'a> {
-    /// Field 1, string.
     FunctionName(&'a str),
-    /// Field 2, string.
     SourceFile(&'a str),
-    /// Field 3, uint32.
     LineNumber(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TrackEvent.InlineCallstack.Frame` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TrackEventInlineCallstackFrameReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TrackEventInlineCallstackFrameReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TrackEventInlineCallstackFrameField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    10 => TrackEventInlineCallstackFrameField::FunctionName(f.string()?),
-                    18 => TrackEventInlineCallstackFrameField::SourceFile(f.string()?),
-                    24 => TrackEventInlineCallstackFrameField::LineNumber(f.uint32()?),
-                    _ => TrackEventInlineCallstackFrameField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TrackEventInlineCallstackFrameField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            10 => Self::FunctionName(f.string()?),
+            18 => Self::SourceFile(f.string()?),
+            24 => Self::LineNumber(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TrackEventInlineCallstackFrameReader<'a> {
-    type Item = Result<TrackEventInlineCallstackFrameField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TrackEventInlineCallstackFrame {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TrackEvent.InlineCallstack.Frame",
-            fields: &[
-                d::optional("function_name", 1, d::Kind::String),
-                d::optional("source_file", 2, d::Kind::String),
-                d::optional("line_number", 3, d::Kind::Uint32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TrackEvent.InlineCallstack.Frame",
+        &[
+            d::optional("function_name", 1, d::Kind::String),
+            d::optional("source_file", 2, d::Kind::String),
+            d::optional("line_number", 3, d::Kind::Uint32),
+        ],
+    );
 }
+
 /// `perfetto.protos.TrackEvent.LegacyEvent`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventLegacyEvent {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub name_iid: Option<u64>,
-    /// Field 2, int32.
-    #[pb(int32, 2)]
-    pub phase: Option<i32>,
-    /// Field 3, int64.
-    #[pb(int64, 3)]
-    pub duration_us: Option<i64>,
-    /// Field 4, int64.
-    #[pb(int64, 4)]
-    pub thread_duration_us: Option<i64>,
+    #[pb(uint64, 1)] pub name_iid: Option<u64>,
+    #[pb(int32, 2)] pub phase: Option<i32>,
+    #[pb(int64, 3)] pub duration_us: Option<i64>,
+    #[pb(int64, 4)] pub thread_duration_us: Option<i64>,
     /// At most one of these.
-    #[pb(oneof, 6, 10, 11)]
-    pub id: Option<TrackEventLegacyEventId>,
-    /// Field 7, string.
-    #[pb(string, 7)]
-    pub id_scope: Option<String>,
-    /// Field 8, uint64.
-    #[pb(uint64, 8)]
-    pub bind_id: Option<u64>,
-    /// Field 9, bool.
-    #[pb(bool, 9)]
-    pub use_async_tts: Option<bool>,
-    /// Field 12, bool.
-    #[pb(bool, 12)]
-    pub bind_to_enclosing: Option<bool>,
-    /// Field 13, enumeration.
-    #[pb(enumeration, 13)]
-    pub flow_direction: Option<TrackEventLegacyEventFlowDirection>,
-    /// Field 14, enumeration.
-    #[pb(enumeration, 14)]
-    pub instant_event_scope: Option<TrackEventLegacyEventInstantEventScope>,
-    /// Field 15, int64.
-    #[pb(int64, 15)]
-    pub thread_instruction_delta: Option<i64>,
-    /// Field 18, int32.
-    #[pb(int32, 18)]
-    pub pid_override: Option<i32>,
-    /// Field 19, int32.
-    #[pb(int32, 19)]
-    pub tid_override: Option<i32>,
+    #[pb(oneof, 6, 10, 11)] pub id: Option<TrackEventLegacyEventId>,
+    #[pb(string, 7)] pub id_scope: Option<String>,
+    #[pb(uint64, 8)] pub bind_id: Option<u64>,
+    #[pb(bool, 9)] pub use_async_tts: Option<bool>,
+    #[pb(bool, 12)] pub bind_to_enclosing: Option<bool>,
+    #[pb(enumeration, 13)] pub flow_direction: Option<TrackEventLegacyEventFlowDirection>,
+    #[pb(enumeration, 14)] pub instant_event_scope: Option<TrackEventLegacyEventInstantEventScope>,
+    #[pb(int64, 15)] pub thread_instruction_delta: Option<i64>,
+    #[pb(int32, 18)] pub pid_override: Option<i32>,
+    #[pb(int32, 19)] pub tid_override: Option<i32>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
+
 /// `perfetto.protos.TrackEvent.LegacyEvent.id`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackEventLegacyEventId {
-    /// Field 6, uint64.
-    #[pb(uint64, 6)]
-    UnscopedId(u64),
-    /// Field 10, uint64.
-    #[pb(uint64, 10)]
-    LocalId(u64),
-    /// Field 11, uint64.
-    #[pb(uint64, 11)]
-    GlobalId(u64),
+    #[pb(uint64, 6)] UnscopedId(u64),
+    #[pb(uint64, 10)] LocalId(u64),
+    #[pb(uint64, 11)] GlobalId(u64),
 }
-/// Writes a [`TrackEventLegacyEvent`], field by field; dropping it closes the message.
-pub struct TrackEventLegacyEventWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TrackEventLegacyEvent`]; dropping it closes the message.
+pub struct TrackEventLegacyEventWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TrackEventLegacyEventWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TrackEvent.LegacyEvent";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TrackEventLegacyEventWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn name_iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, int32.
-    #[inline]
-    pub fn phase(&mut self, value: i32) -> &mut Self {
-        rt::int32::<2>(&mut self.s, value);
-        self
-    }
-    /// Field 3, int64.
-    #[inline]
-    pub fn duration_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<3>(&mut self.s, value);
-        self
-    }
-    /// Field 4, int64.
-    #[inline]
-    pub fn thread_duration_us(&mut self, value: i64) -> &mut Self {
-        rt::int64::<4>(&mut self.s, value);
-        self
-    }
-    /// Field 6, uint64.
-    #[inline]
-    pub fn unscoped_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<6>(&mut self.s, value);
-        self
-    }
-    /// Field 10, uint64.
-    #[inline]
-    pub fn local_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<10>(&mut self.s, value);
-        self
-    }
-    /// Field 11, uint64.
-    #[inline]
-    pub fn global_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<11>(&mut self.s, value);
-        self
-    }
-    /// Field 7, string.
-    #[inline]
-    pub fn id_scope(&mut self, value: &str) -> &mut Self {
-        rt::string::<7>(&mut self.s, value);
-        self
-    }
-    /// Field 8, uint64.
-    #[inline]
-    pub fn bind_id(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<8>(&mut self.s, value);
-        self
-    }
-    /// Field 9, bool.
-    #[inline]
-    pub fn use_async_tts(&mut self, value: bool) -> &mut Self {
-        rt::bool::<9>(&mut self.s, value);
-        self
-    }
-    /// Field 12, bool.
-    #[inline]
-    pub fn bind_to_enclosing(&mut self, value: bool) -> &mut Self {
-        rt::bool::<12>(&mut self.s, value);
-        self
-    }
-    /// Field 13, enumeration.
-    #[inline]
-    pub fn flow_direction(
+    #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn phase(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    #[inline] pub fn duration_us(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
+    #[inline] pub fn thread_duration_us(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+    #[inline] pub fn unscoped_id(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    #[inline] pub fn local_id(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
+    #[inline] pub fn global_id(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
+    #[inline] pub fn id_scope(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+    #[inline] pub fn bind_id(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    #[inline] pub fn use_async_tts(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
+    #[inline] pub fn bind_to_enclosing(&mut self, value: bool) -> &mut Self { rt::bool::<12>(&mut self.s, value); self }
+    #[inline] pub fn flow_direction(
         &mut self,
         value: TrackEventLegacyEventFlowDirection,
     ) -> &mut Self {
         rt::enumeration::<13>(&mut self.s, value.0);
         self
     }
-    /// Field 14, enumeration.
-    #[inline]
-    pub fn instant_event_scope(
+    #[inline] pub fn instant_event_scope(
         &mut self,
         value: TrackEventLegacyEventInstantEventScope,
     ) -> &mut Self {
         rt::enumeration::<14>(&mut self.s, value.0);
         self
     }
-    /// Field 15, int64.
-    #[inline]
-    pub fn thread_instruction_delta(&mut self, value: i64) -> &mut Self {
+    #[inline] pub fn thread_instruction_delta(&mut self, value: i64) -> &mut Self {
         rt::int64::<15>(&mut self.s, value);
         self
     }
-    /// Field 18, int32.
-    #[inline]
-    pub fn pid_override(&mut self, value: i32) -> &mut Self {
-        rt::int32::<18>(&mut self.s, value);
-        self
-    }
-    /// Field 19, int32.
-    #[inline]
-    pub fn tid_override(&mut self, value: i32) -> &mut Self {
-        rt::int32::<19>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn pid_override(&mut self, value: i32) -> &mut Self { rt::int32::<18>(&mut self.s, value); self }
+    #[inline] pub fn tid_override(&mut self, value: i32) -> &mut Self { rt::int32::<19>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TrackEvent.LegacyEvent` where it lies, field by field.
+pub type TrackEventLegacyEventReader<'a> = rt::TypedReader<
+    'a,
+    TrackEventLegacyEventField<'a>,
+>;
 /// A field of a `perfetto.protos.TrackEvent.LegacyEvent`.
 #[derive(Clone, Copy, Debug)]
 pub enum TrackEventLegacyEventField<'a> {
-    /// Field 1, uint64.
     NameIid(u64),
-    /// Field 2, int32.
     Phase(i32),
-    /// Field 3, int64.
     DurationUs(i64),
-    /// Field 4, int64.
     ThreadDurationUs(i64),
-    /// Field 6, uint64.
     UnscopedId(u64),
-    /// Field 10, uint64.
     LocalId(u64),
-    /// Field 11, uint64.
     GlobalId(u64),
-    /// Field 7, string.
     IdScope(&'a str),
-    /// Field 8, uint64.
     BindId(u64),
-    /// Field 9, bool.
     UseAsyncTts(bool),
-    /// Field 12, bool.
     BindToEnclosing(bool),
-    /// Field 13, enumeration.
     FlowDirection(TrackEventLegacyEventFlowDirection),
-    /// Field 14, enumeration.
     InstantEventScope(TrackEventLegacyEventInstantEventScope),
-    /// Field 15, int64.
     ThreadInstructionDelta(i64),
-    /// Field 18, int32.
     PidOverride(i32),
-    /// Field 19, int32.
     TidOverride(i32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TrackEvent.LegacyEvent` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TrackEventLegacyEventReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TrackEventLegacyEventReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(
-        &mut self,
-    ) -> Result<Option<TrackEventLegacyEventField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => TrackEventLegacyEventField::NameIid(f.uint64()?),
-                    16 => TrackEventLegacyEventField::Phase(f.int32()?),
-                    24 => TrackEventLegacyEventField::DurationUs(f.int64()?),
-                    32 => TrackEventLegacyEventField::ThreadDurationUs(f.int64()?),
-                    48 => TrackEventLegacyEventField::UnscopedId(f.uint64()?),
-                    80 => TrackEventLegacyEventField::LocalId(f.uint64()?),
-                    88 => TrackEventLegacyEventField::GlobalId(f.uint64()?),
-                    58 => TrackEventLegacyEventField::IdScope(f.string()?),
-                    64 => TrackEventLegacyEventField::BindId(f.uint64()?),
-                    72 => TrackEventLegacyEventField::UseAsyncTts(f.bool()?),
-                    96 => TrackEventLegacyEventField::BindToEnclosing(f.bool()?),
-                    104 => {
-                        TrackEventLegacyEventField::FlowDirection(
-                            TrackEventLegacyEventFlowDirection(f.enumeration()?),
-                        )
-                    }
-                    112 => {
-                        TrackEventLegacyEventField::InstantEventScope(
-                            TrackEventLegacyEventInstantEventScope(f.enumeration()?),
-                        )
-                    }
-                    120 => TrackEventLegacyEventField::ThreadInstructionDelta(f.int64()?),
-                    144 => TrackEventLegacyEventField::PidOverride(f.int32()?),
-                    152 => TrackEventLegacyEventField::TidOverride(f.int32()?),
-                    _ => TrackEventLegacyEventField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for TrackEventLegacyEventField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::NameIid(f.uint64()?),
+            16 => Self::Phase(f.int32()?),
+            24 => Self::DurationUs(f.int64()?),
+            32 => Self::ThreadDurationUs(f.int64()?),
+            48 => Self::UnscopedId(f.uint64()?),
+            80 => Self::LocalId(f.uint64()?),
+            88 => Self::GlobalId(f.uint64()?),
+            58 => Self::IdScope(f.string()?),
+            64 => Self::BindId(f.uint64()?),
+            72 => Self::UseAsyncTts(f.bool()?),
+            96 => Self::BindToEnclosing(f.bool()?),
+            104 => {
+                Self::FlowDirection(TrackEventLegacyEventFlowDirection(f.enumeration()?))
+            }
+            112 => {
+                Self::InstantEventScope(
+                    TrackEventLegacyEventInstantEventScope(f.enumeration()?),
+                )
+            }
+            120 => Self::ThreadInstructionDelta(f.int64()?),
+            144 => Self::PidOverride(f.int32()?),
+            152 => Self::TidOverride(f.int32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TrackEventLegacyEventReader<'a> {
-    type Item = Result<TrackEventLegacyEventField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TrackEventLegacyEvent {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TrackEvent.LegacyEvent",
-            fields: &[
-                d::optional("name_iid", 1, d::Kind::Uint64),
-                d::optional("phase", 2, d::Kind::Int32),
-                d::optional("duration_us", 3, d::Kind::Int64),
-                d::optional("thread_duration_us", 4, d::Kind::Int64),
-                d::optional("unscoped_id", 6, d::Kind::Uint64),
-                d::optional("local_id", 10, d::Kind::Uint64),
-                d::optional("global_id", 11, d::Kind::Uint64),
-                d::optional("id_scope", 7, d::Kind::String),
-                d::optional("bind_id", 8, d::Kind::Uint64),
-                d::optional("use_async_tts", 9, d::Kind::Bool),
-                d::optional("bind_to_enclosing", 12, d::Kind::Bool),
-                d::optional(
-                    "flow_direction",
-                    13,
-                    d::enum_kind::<TrackEventLegacyEventFlowDirection>(),
-                ),
-                d::optional(
-                    "instant_event_scope",
-                    14,
-                    d::enum_kind::<TrackEventLegacyEventInstantEventScope>(),
-                ),
-                d::optional("thread_instruction_delta", 15, d::Kind::Int64),
-                d::optional("pid_override", 18, d::Kind::Int32),
-                d::optional("tid_override", 19, d::Kind::Int32),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TrackEvent.LegacyEvent",
+        &[
+            d::optional("name_iid", 1, d::Kind::Uint64),
+            d::optional("phase", 2, d::Kind::Int32),
+            d::optional("duration_us", 3, d::Kind::Int64),
+            d::optional("thread_duration_us", 4, d::Kind::Int64),
+            d::optional("unscoped_id", 6, d::Kind::Uint64),
+            d::optional("local_id", 10, d::Kind::Uint64),
+            d::optional("global_id", 11, d::Kind::Uint64),
+            d::optional("id_scope", 7, d::Kind::String),
+            d::optional("bind_id", 8, d::Kind::Uint64),
+            d::optional("use_async_tts", 9, d::Kind::Bool),
+            d::optional("bind_to_enclosing", 12, d::Kind::Bool),
+            d::optional(
+                "flow_direction",
+                13,
+                d::enum_kind::<TrackEventLegacyEventFlowDirection>(),
+            ),
+            d::optional(
+                "instant_event_scope",
+                14,
+                d::enum_kind::<TrackEventLegacyEventInstantEventScope>(),
+            ),
+            d::optional("thread_instruction_delta", 15, d::Kind::Int64),
+            d::optional("pid_override", 18, d::Kind::Int32),
+            d::optional("tid_override", 19, d::Kind::Int32),
+        ],
+    );
 }
+
 /// `perfetto.protos.TrackEventDefaults`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventDefaults {
-    /// Field 11, uint64.
-    #[pb(uint64, 11)]
-    pub track_uuid: Option<u64>,
-    /// Field 31, repeated uint64.
-    #[pb(uint64, 31, repeated)]
-    pub extra_counter_track_uuids: Vec<u64>,
-    /// Field 45, repeated uint64.
-    #[pb(uint64, 45, repeated)]
-    pub extra_double_counter_track_uuids: Vec<u64>,
+    #[pb(uint64, 11)] pub track_uuid: Option<u64>,
+    #[pb(uint64, 31, repeated)] pub extra_counter_track_uuids: Vec<u64>,
+    #[pb(uint64, 45, repeated)] pub extra_double_counter_track_uuids: Vec<u64>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`TrackEventDefaults`], field by field; dropping it closes the message.
-pub struct TrackEventDefaultsWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`TrackEventDefaults`]; dropping it closes the message.
+pub struct TrackEventDefaultsWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for TrackEventDefaultsWriter<'w> {
     const NAME: &'static str = "perfetto.protos.TrackEventDefaults";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl TrackEventDefaultsWriter<'_> {
-    /// Field 11, uint64.
-    #[inline]
-    pub fn track_uuid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<11>(&mut self.s, value);
-        self
-    }
-    /// Field 31, repeated uint64.
-    #[inline]
-    pub fn extra_counter_track_uuids(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn track_uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
+    #[inline] pub fn extra_counter_track_uuids(&mut self, value: u64) -> &mut Self {
         rt::uint64::<31>(&mut self.s, value);
         self
     }
-    /// Field 45, repeated uint64.
-    #[inline]
-    pub fn extra_double_counter_track_uuids(&mut self, value: u64) -> &mut Self {
+    #[inline] pub fn extra_double_counter_track_uuids(&mut self, value: u64) -> &mut Self {
         rt::uint64::<45>(&mut self.s, value);
         self
     }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.TrackEventDefaults` where it lies, field by field.
+pub type TrackEventDefaultsReader<'a> = rt::TypedReader<'a, TrackEventDefaultsField<'a>>;
 /// A field of a `perfetto.protos.TrackEventDefaults`.
 #[derive(Clone, Copy, Debug)]
 pub enum TrackEventDefaultsField<'a> {
-    /// Field 11, uint64.
     TrackUuid(u64),
-    /// Field 31, repeated uint64.
     ExtraCounterTrackUuids(u64),
-    /// Field 45, repeated uint64.
     ExtraDoubleCounterTrackUuids(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.TrackEventDefaults` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct TrackEventDefaultsReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TrackEventDefaultsReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TrackEventDefaultsField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(
-                Some(
-                    match tag {
-                        88 => TrackEventDefaultsField::TrackUuid(f.uint64()?),
-                        248 => {
-                            TrackEventDefaultsField::ExtraCounterTrackUuids(f.uint64()?)
-                        }
-                        250 => {
-                            f.begin_run(248)?;
-                            continue;
-                        }
-                        360 => {
-                            TrackEventDefaultsField::ExtraDoubleCounterTrackUuids(
-                                f.uint64()?,
-                            )
-                        }
-                        362 => {
-                            f.begin_run(360)?;
-                            continue;
-                        }
-                        _ => TrackEventDefaultsField::Unknown(f.unknown(tag)?),
-                    },
-                ),
-            );
-        }
+
+impl<'a> rt::TypedField<'a> for TrackEventDefaultsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            88 => Self::TrackUuid(f.uint64()?),
+            248 => Self::ExtraCounterTrackUuids(f.uint64()?),
+            250 => return rt::run(f, 248),
+            360 => Self::ExtraDoubleCounterTrackUuids(f.uint64()?),
+            362 => return rt::run(f, 360),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for TrackEventDefaultsReader<'a> {
-    type Item = Result<TrackEventDefaultsField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl TrackEventDefaults {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.TrackEventDefaults",
-            fields: &[
-                d::optional("track_uuid", 11, d::Kind::Uint64),
-                d::repeated("extra_counter_track_uuids", 31, d::Kind::Uint64),
-                d::repeated("extra_double_counter_track_uuids", 45, d::Kind::Uint64),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.TrackEventDefaults",
+        &[
+            d::optional("track_uuid", 11, d::Kind::Uint64),
+            d::repeated("extra_counter_track_uuids", 31, d::Kind::Uint64),
+            d::repeated("extra_double_counter_track_uuids", 45, d::Kind::Uint64),
+        ],
+    );
 }
+
 /// `perfetto.protos.EventCategory`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct EventCategory {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub name: Option<String>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(string, 2)] pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`EventCategory`], field by field; dropping it closes the message.
-pub struct EventCategoryWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`EventCategory`]; dropping it closes the message.
+pub struct EventCategoryWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for EventCategoryWriter<'w> {
     const NAME: &'static str = "perfetto.protos.EventCategory";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl EventCategoryWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.EventCategory` where it lies, field by field.
+pub type EventCategoryReader<'a> = rt::TypedReader<'a, EventCategoryField<'a>>;
 /// A field of a `perfetto.protos.EventCategory`.
 #[derive(Clone, Copy, Debug)]
 pub enum EventCategoryField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, string.
     Name(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.EventCategory` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct EventCategoryReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> EventCategoryReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<EventCategoryField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => EventCategoryField::Iid(f.uint64()?),
-                    18 => EventCategoryField::Name(f.string()?),
-                    _ => EventCategoryField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for EventCategoryField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            18 => Self::Name(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for EventCategoryReader<'a> {
-    type Item = Result<EventCategoryField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl EventCategory {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.EventCategory",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("name", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.EventCategory",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("name", 2, d::Kind::String),
+        ],
+    );
 }
+
 /// `perfetto.protos.EventName`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct EventName {
-    /// Field 1, uint64.
-    #[pb(uint64, 1)]
-    pub iid: Option<u64>,
-    /// Field 2, string.
-    #[pb(string, 2)]
-    pub name: Option<String>,
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(string, 2)] pub name: Option<String>,
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)]
-    pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
-/// Writes a [`EventName`], field by field; dropping it closes the message.
-pub struct EventNameWriter<'w> {
-    s: rt::Scope<'w>,
-}
+
+/// Writes a [`EventName`]; dropping it closes the message.
+pub struct EventNameWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for EventNameWriter<'w> {
     const NAME: &'static str = "perfetto.protos.EventName";
-    #[inline]
-    fn from_scope(s: rt::Scope<'w>) -> Self {
-        Self { s }
-    }
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
 }
+
 impl EventNameWriter<'_> {
-    /// Field 1, uint64.
-    #[inline]
-    pub fn iid(&mut self, value: u64) -> &mut Self {
-        rt::uint64::<1>(&mut self.s, value);
-        self
-    }
-    /// Field 2, string.
-    #[inline]
-    pub fn name(&mut self, value: &str) -> &mut Self {
-        rt::string::<2>(&mut self.s, value);
-        self
-    }
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
-    #[inline]
-    pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
-        rt::raw(&mut self.s, fields);
-        self
-    }
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
+
+/// Reads a `perfetto.protos.EventName` where it lies, field by field.
+pub type EventNameReader<'a> = rt::TypedReader<'a, EventNameField<'a>>;
 /// A field of a `perfetto.protos.EventName`.
 #[derive(Clone, Copy, Debug)]
 pub enum EventNameField<'a> {
-    /// Field 1, uint64.
     Iid(u64),
-    /// Field 2, string.
     Name(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
 }
-/// Reads a `perfetto.protos.EventName` where it lies, field by field.
-#[derive(Clone, Copy, Debug)]
-pub struct EventNameReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> EventNameReader<'a> {
-    /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            fields: rt::Fields::new(bytes),
-        }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<EventNameField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        let Some(tag) = f.next_tag()? else { return Ok(None) };
-        Ok(
-            Some(
-                match tag {
-                    8 => EventNameField::Iid(f.uint64()?),
-                    18 => EventNameField::Name(f.string()?),
-                    _ => EventNameField::Unknown(f.unknown(tag)?),
-                },
-            ),
-        )
+
+impl<'a> rt::TypedField<'a> for EventNameField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            18 => Self::Name(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
     }
 }
-impl<'a> Iterator for EventNameReader<'a> {
-    type Item = Result<EventNameField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+
 #[cfg(feature = "text")]
 impl EventName {
     /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static protozero::descriptor::MessageDescriptor = {
-        use protozero::descriptor as d;
-        &d::MessageDescriptor {
-            name: "perfetto.protos.EventName",
-            fields: &[
-                d::optional("iid", 1, d::Kind::Uint64),
-                d::optional("name", 2, d::Kind::String),
-            ],
-        }
-    };
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.EventName",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("name", 2, d::Kind::String),
+        ],
+    );
 }
