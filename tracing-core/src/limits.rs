@@ -115,3 +115,19 @@ pub const GUARDRAIL_NAMES_MAX: usize = 4096;
 pub const REGEX_BYTES_MAX: usize = 64 * 1024;
 /// Regular expressions kept compiled in one session.
 pub const REGEXES_PER_SESSION_MAX: usize = 1024;
+
+// ---------------------------------------------------------------- ours: connections
+
+/// Bytes of requests a client keeps that the service has not taken yet, before a call waits.
+pub const CLIENT_QUEUE_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of commands that may wait for one producer. Upstream cuts a producer that does not read for
+/// 10 ms; we cut it once this much waits.
+pub const PRODUCER_QUEUE_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of replies waiting for one consumer from which on its further requests are left unread.
+pub const CONSUMER_QUEUE_BYTES_PAUSE: usize = 2 * READ_WINDOW_BYTES;
+/// Bytes of replies that may wait for one consumer before it is cut. One request already read can add
+/// many replies, so this is far above the pause.
+pub const CONSUMER_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Connections accepted in one turn of the daemon's loop, so that a flood of them delays the others
+/// by that much only.
+pub const ACCEPTS_PER_TURN: usize = 64;

@@ -1,1 +1,14 @@
-//! Threads and sockets around the layers below: producers and consumers.
+//! Threads and sockets around the layers below: the daemon, producers, consumers.
+//!
+//! Layer 4. The state machines of layers 2 and 3 meet the system calls of [`os`](crate::os) here, in
+//! loops that contain no decision of their own:
+//!
+//! | file | what |
+//! |---|---|
+//! | `connection` | a client's connection to a service, over a socket or inside this process |
+//! | `serve` | the daemon: sockets, files and timers around the service |
+//! | `in_process` | the same service on a thread of this process, without sockets |
+//! | `consumer` | starts traces and reads them |
+//! | `producer`, `data_source` | writes them |
+
+pub mod connection;

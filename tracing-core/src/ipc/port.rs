@@ -36,3 +36,75 @@ pub trait Port: 'static {
 /// There is no such method, or its arguments did not parse: the two are answered alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unroutable;
+
+/// What data flows through: registration of data sources, commits, commands
+/// (`producer_port.proto`).
+#[derive(Clone, Copy, Debug)]
+pub enum ProducerPort {}
+
+impl Port for ProducerPort {
+    type Request = protos::producer_port::Request;
+
+    const NAME: &'static str = protos::producer_port::NAME;
+    const METHODS: &'static [MethodInfo] = protos::producer_port::METHODS;
+
+    fn decode(method_id: u32, args: &[u8]) -> Result<Self::Request, Unroutable> {
+        Self::Request::decode(method_id, args).map_err(|_| Unroutable)
+    }
+
+    fn method_name(request: &Self::Request) -> &'static str {
+        name(Self::METHODS, request.method_id())
+    }
+
+    fn encode(request: &Self::Request) -> Bytes {
+        request.encode().into()
+    }
+
+    fn takes_descriptor(request: &Self::Request) -> bool {
+        matches!(
+            request,
+            Self::Request::InitializeConnection(init) if init.producer_provided_shmem == Some(true)
+        )
+    }
+}
+
+/// Control: sessions, reading, queries (`consumer_port.proto`).
+#[derive(Clone, Copy, Debug)]
+pub enum ConsumerPort {}
+
+impl Port for ConsumerPort {
+    type Request = protos::consumer_port::Request;
+
+    const NAME: &'static str = protos::consumer_port::NAME;
+    const METHODS: &'static [MethodInfo] = protos::consumer_port::METHODS;
+
+    fn decode(method_id: u32, args: &[u8]) -> Result<Self::Request, Unroutable> {
+        Self::Request::decode(method_id, args).map_err(|_| Unroutable)
+    }
+
+    fn method_name(request: &Self::Request) -> &'static str {
+        name(Self::METHODS, request.method_id())
+    }
+
+    fn encode(request: &Self::Request) -> Bytes {
+        request.encode().into()
+    }
+
+    fn takes_descriptor(request: &Self::Request) -> bool {
+        match request {
+            Self::Request::EnableTracing(enable) => enable
+                .trace_config
+                .as_ref()
+                .is_some_and(|config| {
+                    config.write_into_file == Some(true) && config.output_path.is_none()
+                }),
+            Self::Request::CloneSession(_) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Name of the method with our own number `id`.
+fn name(methods: &'static [MethodInfo], id: u32) -> &'static str {
+    methods.iter().find(|method| method.id == id).map_or("", |method| method.name)
+}

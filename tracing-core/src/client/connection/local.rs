@@ -1,0 +1,311 @@
+//! The connection inside this process: requests go into the service's inbox as they are, replies
+//! into the client's mailbox. Nothing is encoded but the response messages, and no descriptor is
+//! needed.
+
+use core::marker::PhantomData;
+use std::collections::{BTreeSet, VecDeque};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::{Attachment, Connection, ConnectionError, ConnectionWaker, Received, Sleeper};
+use crate::ids::{CallId, ClientId};
+use crate::ipc::port::{ConsumerPort, ProducerPort};
+use crate::ipc::{Port, Rejected};
+use crate::os::poll::Wake;
+use crate::os::shm::MapError;
+use crate::shm::Region;
+use crate::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, lock};
+
+/// What clients of this process tell the service.
+#[derive(Debug)]
+pub(in crate::client) enum LocalEvent<R> {
+    /// One more client; replies go to the mailbox.
+    Connected(Arc<Mailbox>),
+    /// A request.
+    Request { call: Option<CallId>, request: R, region: Option<Region>, file: Option<OwnedFd> },
+    /// All replies were taken.
+    Drained,
+    /// The client went.
+    Disconnected,
+}
+
+/// The same, of whichever port. One queue for both keeps the order of what happened: a consumer that
+/// asks after a producer has committed finds what was committed.
+#[derive(Debug)]
+pub(in crate::client) enum AnyLocalEvent {
+    Producer(LocalEvent<<ProducerPort as Port>::Request>),
+    Consumer(LocalEvent<<ConsumerPort as Port>::Request>),
+}
+
+/// A port that can be connected to inside this process.
+pub(in crate::client) trait LocalPort: Port {
+    fn any(event: LocalEvent<Self::Request>) -> AnyLocalEvent;
+}
+
+impl LocalPort for ProducerPort {
+    fn any(event: LocalEvent<Self::Request>) -> AnyLocalEvent {
+        AnyLocalEvent::Producer(event)
+    }
+}
+
+impl LocalPort for ConsumerPort {
+    fn any(event: LocalEvent<Self::Request>) -> AnyLocalEvent {
+        AnyLocalEvent::Consumer(event)
+    }
+}
+
+/// Where the events of clients wait for the service's thread.
+#[derive(Debug)]
+pub(in crate::client) struct Inbox {
+    state: Mutex<InboxState>,
+    /// The service sleeps on this.
+    wake: Wake,
+    /// Shared with every other source of clients of the same service.
+    last_client: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+struct InboxState {
+    events: VecDeque<(ClientId, AnyLocalEvent)>,
+    closed: bool,
+}
+
+impl Inbox {
+    pub(in crate::client) fn new(wake: Wake, last_client: Arc<AtomicU64>) -> Self {
+        let state = InboxState { events: VecDeque::new(), closed: false };
+        Self { state: Mutex::new(state), wake, last_client }
+    }
+
+    /// Everything that waits.
+    pub(in crate::client) fn take(&self) -> VecDeque<(ClientId, AnyLocalEvent)> {
+        std::mem::take(&mut lock(&self.state).events)
+    }
+
+    /// The service ends: nothing is taken any more.
+    pub(in crate::client) fn close(&self) -> VecDeque<(ClientId, AnyLocalEvent)> {
+        let mut state = lock(&self.state);
+        state.closed = true;
+        std::mem::take(&mut state.events)
+    }
+
+    fn push(&self, client: ClientId, event: AnyLocalEvent) -> bool {
+        let mut state = lock(&self.state);
+        if state.closed {
+            return false;
+        }
+        let first = state.events.is_empty();
+        state.events.push_back((client, event));
+        drop(state);
+        // Only the first needs to wake: the service takes all there is.
+        if first {
+            self.wake.wake();
+        }
+        true
+    }
+}
+
+/// A reply on its way to a client.
+#[derive(Debug)]
+pub(in crate::client) struct LocalReply {
+    pub(in crate::client) call: CallId,
+    pub(in crate::client) result: Result<Bytes, Rejected>,
+    pub(in crate::client) has_more: bool,
+    pub(in crate::client) region: Option<Region>,
+}
+
+/// Where replies wait for a client.
+#[derive(Debug)]
+pub(in crate::client) struct Mailbox {
+    state: Mutex<MailboxState>,
+    condition: Arc<(Mutex<()>, Condvar)>,
+}
+
+#[derive(Debug, Default)]
+struct MailboxState {
+    replies: VecDeque<LocalReply>,
+    /// The service has hung up.
+    closed: bool,
+}
+
+impl Mailbox {
+    fn new() -> Self {
+        Self { state: Mutex::default(), condition: Arc::new((Mutex::new(()), Condvar::new())) }
+    }
+
+    /// Delivers a reply.
+    pub(in crate::client) fn deliver(&self, reply: LocalReply) {
+        lock(&self.state).replies.push_back(reply);
+        self.notify();
+    }
+
+    /// Hangs up. What was delivered can still be taken.
+    pub(in crate::client) fn close(&self) {
+        lock(&self.state).closed = true;
+        self.notify();
+    }
+
+    fn notify(&self) {
+        drop(lock(&self.condition.0));
+        self.condition.1.notify_all();
+    }
+}
+
+/// A client's end.
+#[derive(Debug)]
+pub(in crate::client) struct LocalConnection<P: LocalPort> {
+    client: ClientId,
+    inbox: Arc<Inbox>,
+    mailbox: Arc<Mailbox>,
+    waker: ConnectionWaker,
+    last_call: u64,
+    pending: BTreeSet<CallId>,
+    region: Option<Region>,
+    /// Replies were taken since the service was last told that there are none.
+    drained: bool,
+    port: PhantomData<fn() -> P>,
+}
+
+impl<P: LocalPort> LocalConnection<P> {
+    /// Connects. On a service that has ended the connection is closed from the start.
+    pub(in crate::client) fn connect(inbox: &Arc<Inbox>) -> Self {
+        let client = ClientId(inbox.last_client.fetch_add(1, Ordering::Relaxed) + 1);
+        let mailbox = Arc::new(Mailbox::new());
+        if !inbox.push(client, P::any(LocalEvent::Connected(Arc::clone(&mailbox)))) {
+            mailbox.close();
+        }
+        Self {
+            client,
+            inbox: Arc::clone(inbox),
+            waker: ConnectionWaker::new(Sleeper::Condition(Arc::clone(&mailbox.condition))),
+            mailbox,
+            last_call: 0,
+            pending: BTreeSet::new(),
+            region: None,
+            drained: false,
+            port: PhantomData,
+        }
+    }
+
+    /// The next reply that somebody waits for, and whether it was the last there is.
+    fn take(&mut self) -> Option<Received> {
+        loop {
+            let mut state = lock(&self.mailbox.state);
+            let Some(reply) = state.replies.pop_front() else {
+                if !state.closed {
+                    return None;
+                }
+                drop(state);
+                return Some(match self.pending.pop_first() {
+                    Some(call) => Received::Reply { call, result: Err(Rejected), has_more: false },
+                    None => Received::Disconnected,
+                });
+            };
+            let empty = state.replies.is_empty();
+            drop(state);
+            self.drained |= empty;
+            if reply.region.is_some() {
+                self.region = reply.region;
+            }
+            let awaited = if reply.has_more && reply.result.is_ok() {
+                self.pending.contains(&reply.call)
+            } else {
+                self.pending.remove(&reply.call)
+            };
+            if awaited {
+                return Some(Received::Reply {
+                    call: reply.call,
+                    result: reply.result,
+                    has_more: reply.has_more,
+                });
+            }
+        }
+    }
+
+    /// Tells the service that its replies were taken, when the client comes back for more: only
+    /// then has it dealt with the last one.
+    fn tell_drained(&mut self) {
+        if std::mem::take(&mut self.drained) {
+            self.inbox.push(self.client, P::any(LocalEvent::Drained));
+        }
+    }
+}
+
+impl<P: LocalPort> Connection<P> for LocalConnection<P> {
+    fn send(
+        &mut self,
+        request: P::Request,
+        want_reply: bool,
+        attachment: Attachment,
+    ) -> Result<CallId, ConnectionError> {
+        self.last_call += 1;
+        let call = CallId(self.last_call);
+        let (region, file) = match attachment {
+            Attachment::None => (None, None),
+            Attachment::Region(region) => (Some(region), None),
+            Attachment::File(file) => (None, Some(file)),
+        };
+        let event = LocalEvent::Request { call: want_reply.then_some(call), request, region, file };
+        if want_reply {
+            self.pending.insert(call);
+        }
+        if lock(&self.mailbox.state).closed || !self.inbox.push(self.client, P::any(event)) {
+            self.pending.remove(&call);
+            return Err(ConnectionError::Disconnected);
+        }
+        Ok(call)
+    }
+
+    fn receive(&mut self, timeout: Option<Duration>) -> Received {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            if self.waker.take() {
+                return Received::Woken;
+            }
+            if let Some(received) = self.take() {
+                return received;
+            }
+            self.tell_drained();
+            let condition = Arc::clone(&self.mailbox.condition);
+            let sleep = lock(&condition.0);
+            // Looked at under the lock that whoever brings something takes: nothing is missed.
+            let state = lock(&self.mailbox.state);
+            if !state.replies.is_empty()
+                || state.closed
+                || self.waker.0.raised.load(Ordering::Relaxed)
+            {
+                continue;
+            }
+            drop(state);
+            match deadline {
+                None => drop(wait(&condition.1, sleep)),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Received::TimedOut;
+                    }
+                    drop(condition.1.wait_timeout(sleep, left));
+                }
+            }
+        }
+    }
+
+    fn take_region(&mut self) -> Option<Result<Region, MapError>> {
+        self.region.take().map(Ok)
+    }
+
+    fn waker(&self) -> ConnectionWaker {
+        self.waker.clone()
+    }
+}
+
+fn wait<'a>(condition: &Condvar, guard: MutexGuard<'a, ()>) -> MutexGuard<'a, ()> {
+    condition.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+impl<P: LocalPort> Drop for LocalConnection<P> {
+    fn drop(&mut self) {
+        self.inbox.push(self.client, P::any(LocalEvent::Disconnected));
+    }
+}
