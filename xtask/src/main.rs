@@ -1,1 +1,117 @@
-fn main() {}
+//! The one door to this repository's habits: `cargo xtask COMMAND`.
+//!
+//! Every command can be run alone and by `ci`, which runs them all, cheapest first. A command takes
+//! its arguments as text and answers with [`Outcome`]; what it starts goes through [`ctx::Ctx`], so
+//! that `ci` can keep the output of a step for the case that it fails.
+#![forbid(unsafe_code)]
+
+mod asan;
+mod bench;
+mod ci;
+mod ctx;
+mod fuzz;
+mod interop;
+mod loom;
+mod machine;
+mod no_std;
+mod source;
+mod tidy;
+
+use ctx::Ctx;
+use std::process::ExitCode;
+
+/// What a command says in the end: nothing, or one text for the terminal.
+type Outcome = Result<(), String>;
+
+/// A command: its name, its arguments for the help text, what it does, and the function.
+struct Command {
+    name: &'static str,
+    arguments: &'static str,
+    about: &'static str,
+    run: fn(&Ctx, &[String]) -> Outcome,
+}
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "ci",
+        arguments: "[--from STEP] [--only STEP] [--list]",
+        about: "everything a change has to pass, cheapest first",
+        run: ci::run,
+    },
+    Command {
+        name: "tidy",
+        arguments: "",
+        about: "layers, sizes, unsafe ledger, licences, and what else no compiler checks",
+        run: tidy::run,
+    },
+    Command {
+        name: "loom",
+        arguments: "",
+        about: "every interleaving of the shared-memory protocol",
+        run: loom::run,
+    },
+    Command {
+        name: "asan",
+        arguments: "",
+        about: "unit tests of protozero and tracing-core under the address sanitizer",
+        run: asan::run,
+    },
+    Command {
+        name: "no-std",
+        arguments: "",
+        about: "link protozero into a program without std and without an allocator",
+        run: no_std::run,
+    },
+    Command {
+        name: "fuzz",
+        arguments: "[TARGET] [--seconds N]",
+        about: "build all fuzz targets once, run one or each of them (default 10 s each)",
+        run: fuzz::run,
+    },
+    Command {
+        name: "interop",
+        arguments: "[CELL...] [--list] [--keep]",
+        about: "fetch the C++ programs and trace with every combination of them and ours",
+        run: interop::run,
+    },
+    Command {
+        name: "bench",
+        arguments: "[--record]",
+        about: "time and instructions of the hot paths; --record writes docs/benchmarks.md",
+        run: bench::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let name = arguments.first().map(String::as_str).unwrap_or("help");
+    if matches!(name, "help" | "--help" | "-h") {
+        help();
+        return ExitCode::SUCCESS;
+    }
+    let Some(command) = COMMANDS.iter().find(|c| c.name == name) else {
+        eprintln!("xtask: no command `{name}`; `cargo xtask help` lists them");
+        return ExitCode::from(2);
+    };
+    let ctx = match Ctx::new() {
+        Ok(ctx) => ctx,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match (command.run)(&ctx, &arguments[1..]) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask {name}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn help() {
+    println!("cargo xtask COMMAND\n");
+    for command in COMMANDS {
+        println!("  {} {}\n      {}", command.name, command.arguments, command.about);
+    }
+}

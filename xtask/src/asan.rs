@@ -1,0 +1,21 @@
+//! Unit tests under the address sanitizer, on the stable compiler: the flag is unstable, hence
+//! `RUSTC_BOOTSTRAP`, and a `--target` keeps it away from build scripts and macros.
+
+use crate::Outcome;
+use crate::ctx::Ctx;
+
+/// The only platform our shared memory is laid out for so far.
+pub const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
+    let mut command = ctx.cargo();
+    command
+        .args(["test", "--package", "protozero", "--package", "tracing-core", "--lib"])
+        .args(["--target", TARGET, "--"])
+        .args(arguments)
+        .env("CARGO_TARGET_DIR", ctx.target("asan")?)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", "-Zsanitizer=address -Copt-level=1")
+        .env("ASAN_OPTIONS", "detect_leaks=1:detect_stack_use_after_return=1");
+    ctx.run(&mut command)
+}

@@ -1,0 +1,108 @@
+//! Everything a change has to pass: cheapest first, one closing line per step, nothing skipped.
+//!
+//! Target folders are shared by what has the same flags: `target/debug` serves lints, tests and
+//! interoperability; sanitizer, fuzzing and models have one folder each.
+
+use crate::ctx::Ctx;
+use crate::{Outcome, asan, fuzz, interop, loom, machine, no_std, tidy};
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::time::Instant;
+
+/// A name for the closing line and for `--only`, and what it does.
+type Step = (&'static str, fn(&Ctx) -> Outcome);
+
+const STEPS: &[Step] = &[
+    ("tools", tools),
+    ("fmt", |ctx| ctx.run(ctx.cargo().args(["fmt", "--all", "--check"]))),
+    ("tidy", |ctx| tidy::run(ctx, &[])),
+    ("clippy", clippy),
+    ("doc", doc),
+    ("test", |ctx| ctx.run(ctx.cargo().args(["test", "--workspace", "--no-fail-fast"]))),
+    ("test-bare", |ctx| protozero(ctx, &["--no-default-features"])),
+    ("test-alloc", |ctx| protozero(ctx, &["--no-default-features", "--features", "alloc"])),
+    ("no-std", |ctx| no_std::run(ctx, &[])),
+    ("loom", |ctx| loom::run(ctx, &[])),
+    ("asan", |ctx| asan::run(ctx, &[])),
+    ("interop", |ctx| interop::run(ctx, &[])),
+    ("fuzz", |ctx| fuzz::run(ctx, &[])),
+];
+
+/// How much of a failed step's output is repeated on the terminal.
+const TAIL_BYTES: u64 = 24 * 1024;
+
+pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
+    let known = |name: &String| match STEPS.iter().position(|s| s.0 == name) {
+        Some(at) => Ok(at),
+        None => Err(format!("no step `{name}`; --list names them")),
+    };
+    let steps = match arguments {
+        [] => STEPS,
+        [flag] if flag == "--list" => {
+            STEPS.iter().for_each(|step| println!("{}", step.0));
+            return Ok(());
+        }
+        [flag, name] if flag == "--from" => &STEPS[known(name)?..],
+        [flag, name] if flag == "--only" => &STEPS[known(name)?..=known(name)?],
+        _ => return Err("usage: ci [--from STEP | --only STEP | --list]".to_owned()),
+    };
+    let started = Instant::now();
+    let folder = ctx.target("ci")?;
+    for (name, step) in steps {
+        let path = folder.join(format!("{name}.log"));
+        let log = File::options().create(true).truncate(true).read(true).write(true).open(&path);
+        let mut log = log.map_err(|e| format!("{}: {e}", path.display()))?;
+        let clone = log.try_clone().map_err(|e| format!("{}: {e}", path.display()))?;
+        let began = Instant::now();
+        let outcome = step(&ctx.logged(clone));
+        let seconds = began.elapsed().as_secs_f32();
+        if let Err(error) = outcome {
+            print_tail(&mut log);
+            println!("FAIL  {name:<10} {seconds:>7.1} s");
+            return Err(format!("step {name}: {error}\nwhole log: {}", path.display()));
+        }
+        println!("ok    {name:<10} {seconds:>7.1} s");
+    }
+    let seconds = started.elapsed().as_secs();
+    println!("ci: {} steps passed in {} min {} s", steps.len(), seconds / 60, seconds % 60);
+    Ok(())
+}
+
+fn print_tail(log: &mut File) {
+    let length = log.metadata().map_or(0, |m| m.len());
+    let mut tail = Vec::new();
+    let from = SeekFrom::Start(length.saturating_sub(TAIL_BYTES));
+    if log.seek(from).is_ok() && log.read_to_end(&mut tail).is_ok() {
+        println!("{}", String::from_utf8_lossy(&tail));
+    }
+}
+
+/// What later steps need, before anything long has been done in vain.
+fn tools(ctx: &Ctx) -> Outcome {
+    machine::need(ctx, "git", "git")?;
+    machine::need(ctx, "c++", "g++")?;
+    for component in ["rustfmt", "clippy"] {
+        let program = format!("cargo-{}", component.trim_start_matches("rust"));
+        if !machine::has(&program) {
+            ctx.run(ctx.command("rustup").args(["component", "add", component]))?;
+        }
+    }
+    Ok(())
+}
+
+fn clippy(ctx: &Ctx) -> Outcome {
+    let mut command = ctx.cargo();
+    command.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    ctx.run(&mut command)
+}
+
+fn doc(ctx: &Ctx) -> Outcome {
+    let mut command = ctx.cargo();
+    command.args(["doc", "--workspace", "--no-deps", "--document-private-items"]);
+    ctx.run(command.env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+fn protozero(ctx: &Ctx, features: &[&str]) -> Outcome {
+    let mut command = ctx.cargo();
+    ctx.run(command.args(["test", "--package", "protozero"]).args(features))
+}

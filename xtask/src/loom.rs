@@ -1,0 +1,18 @@
+//! Model checking of the shared-memory protocol: every interleaving with at most two preemptions.
+//!
+//! The models are a package outside the workspace: loom depends on the registry's `tracing`, whose
+//! own `tracing-core` would make ours ambiguous in every command.
+
+use crate::Outcome;
+use crate::ctx::Ctx;
+
+pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
+    let mut command = ctx.cargo();
+    command
+        .args(["test", "--release", "--manifest-path", "tracing-core/loom/Cargo.toml", "--"])
+        .args(arguments)
+        .env("CARGO_TARGET_DIR", ctx.target("loom")?)
+        .env("LOOM_MAX_PREEMPTIONS", "2")
+        .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true");
+    ctx.run(&mut command)
+}

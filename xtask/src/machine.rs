@@ -1,0 +1,73 @@
+//! What a machine must have beyond Rust, and how it gets there.
+//!
+//! Nothing is skipped because something is missing: Debian packages are installed when we are root,
+//! else the error says what to install.
+
+use crate::Outcome;
+use crate::ctx::Ctx;
+use std::path::Path;
+
+/// Is there a program of that name in PATH?
+pub fn has(program: &str) -> bool {
+    let Some(path) = std::env::var_os("PATH") else { return false };
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// # Errors
+/// The user's id cannot be read.
+pub fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0)
+}
+
+/// Makes sure of `program`, from the Debian package `package`.
+///
+/// # Errors
+/// It is missing and cannot be installed.
+pub fn need(ctx: &Ctx, program: &str, package: &str) -> Outcome {
+    if has(program) {
+        return Ok(());
+    }
+    install(ctx, &[package])?;
+    if has(program) { Ok(()) } else { Err(format!("package {package} brought no `{program}`")) }
+}
+
+/// Installs Debian packages.
+///
+/// # Errors
+/// Not root, not Debian, or apt failed.
+pub fn install(ctx: &Ctx, packages: &[&str]) -> Outcome {
+    let list = packages.join(" ");
+    if !is_root() || !has("apt-get") {
+        return Err(format!("missing on this machine: {list} (apt-get install {list})"));
+    }
+    let apt = |arguments: &[&str]| {
+        let mut command = ctx.command("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive").arg("-qq").args(arguments);
+        ctx.run(&mut command)
+    };
+    let mut arguments = vec!["install", "-y", "--no-install-recommends"];
+    arguments.extend(packages);
+    // Fresh images have no package lists, old ones have stale lists: one retry after an update.
+    if apt(&arguments).is_ok() {
+        return Ok(());
+    }
+    apt(&["update"])?;
+    apt(&arguments)
+}
+
+/// The folder of tracefs, mounted when missing.
+///
+/// # Errors
+/// There is none and we cannot mount it.
+pub fn tracefs(ctx: &Ctx) -> Outcome {
+    let folder = Path::new("/sys/kernel/tracing");
+    if folder.join("trace_marker").exists() {
+        return Ok(());
+    }
+    if !is_root() {
+        return Err("ftrace needs root and tracefs at /sys/kernel/tracing".to_owned());
+    }
+    ctx.run(ctx.command("mount").args(["-t", "tracefs", "tracefs"]).arg(folder))
+        .map_err(|e| format!("no tracefs on this machine: {e}"))
+}
