@@ -4,7 +4,7 @@
 //! interoperability; sanitizer, fuzzing and models have one folder each.
 
 use crate::ctx::Ctx;
-use crate::{Outcome, asan, fuzz, interop, loom, machine, no_std, tidy};
+use crate::{Outcome, asan, codegen, fuzz, interop, loom, machine, no_std, tidy};
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::time::Instant;
@@ -16,6 +16,7 @@ const STEPS: &[Step] = &[
     ("tools", tools),
     ("fmt", |ctx| ctx.run(ctx.cargo().args(["fmt", "--all", "--check"]))),
     ("tidy", |ctx| tidy::run(ctx, &[])),
+    ("codegen", |_| codegen::run(&["--check".to_owned()])),
     ("clippy", clippy),
     ("doc", doc),
     ("test", |ctx| ctx.run(ctx.cargo().args(["test", "--workspace", "--no-fail-fast"]))),

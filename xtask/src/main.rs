@@ -8,6 +8,7 @@
 mod asan;
 mod bench;
 mod ci;
+mod codegen;
 mod ctx;
 mod fuzz;
 mod interop;
@@ -37,6 +38,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--from STEP] [--only STEP] [--list]",
         about: "everything a change has to pass, cheapest first",
         run: ci::run,
+    },
+    Command {
+        name: "codegen",
+        arguments: "[--check]",
+        about: "protos/perfetto/**/*.proto to protos/src/gen",
+        run: |_, arguments| codegen::run(arguments),
     },
     Command {
         name: "tidy",

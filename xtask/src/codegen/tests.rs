@@ -33,13 +33,16 @@ fn schema_is_the_frozen_one() {
     let rows = protozero_codegen::rows(&config(&root).unwrap().sources).unwrap();
     let fields = rows.fields.iter().map(|r| {
         let (number, name, label, kind) = match &r.field {
-            Some((number, name, label, kind)) => (number.to_string(), name.as_str(), *label, kind.as_str()),
+            Some((number, name, label, kind)) => {
+                (number.to_string(), name.as_str(), *label, kind.as_str())
+            }
             None => Default::default(),
         };
         [&r.file, &r.message, &number, label, kind, name, &r.options].join("\t")
     });
     equal(&root, "fields", fields.collect());
-    let enums = rows.enums.iter().map(|r| format!("{}\t{}\t{}\t{}", r.file, r.name, r.number, r.value));
+    let enums =
+        rows.enums.iter().map(|r| format!("{}\t{}\t{}\t{}", r.file, r.name, r.number, r.value));
     equal(&root, "enums", enums.collect());
     let methods = rows.methods.iter().map(|r| {
         let streams = if r.streaming { "stream" } else { "" };
