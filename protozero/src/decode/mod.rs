@@ -20,5 +20,7 @@ pub use packed::{PackedFixed32, PackedFixed64, PackedVarint};
 pub use reader::Reader;
 pub use typed::{TypedField, TypedReader};
 
+#[cfg(all(test, feature = "alloc"))]
+mod props;
 #[cfg(test)]
 mod tests;

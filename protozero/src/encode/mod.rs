@@ -36,5 +36,7 @@ pub(crate) use packed::packed;
 pub use slot::{OpenSlots, Slot};
 pub use stream::{Stream, StreamOf};
 
+#[cfg(all(test, feature = "alloc"))]
+mod props;
 #[cfg(test)]
 mod tests;

@@ -137,3 +137,319 @@ fn a_message_over_three_ranges() {
     assert_eq!(sink.bytes(), want);
     assert_eq!(sink.ends, 1);
 }
+
+#[test]
+fn lengths_up_to_127_take_one_byte() {
+    // upstream: FinalizeWithCompaction (7 in 8), FinalizeWithoutCompaction (24 in 28).
+    for len in [0usize, 1, 5, 16, 17, 33, 125, 126, 127, 200] {
+        let mut buffer = [0; 512];
+        let mut stream = FixedSink::stream(&mut buffer);
+        let body: Vec<u8> = (0..len as u8).collect();
+        {
+            let mut root = stream.root();
+            rt::raw(&mut root.nested::<1>(), &body);
+            rt::uint32::<2>(&mut root, 1);
+        }
+        let got = stream.finish().unwrap();
+        let mut want = vec![0x0a];
+        if len <= 127 {
+            want.push(len as u8);
+        } else {
+            want.extend([len as u8, 0x81, 0x80, 0]);
+        }
+        want.extend(&body);
+        want.extend([0x10, 1]);
+        assert_eq!(got, want, "{len}");
+    }
+}
+
+#[test]
+fn compaction_of_children_lets_the_parent_be_compacted() {
+    // 131 bytes before the child gives three back, then 128 - 3 * 2 for the second one.
+    let mut buffer = [0; 512];
+    let mut stream = FixedSink::stream(&mut buffer);
+    {
+        let mut root = stream.root();
+        let mut outer = root.nested::<1>();
+        rt::raw(&mut outer.nested::<2>(), &[9; 60]);
+        rt::raw(&mut outer.nested::<2>(), &[9; 60]);
+        assert_eq!(outer.body_len(), 124);
+    }
+    let got = stream.finish().unwrap();
+    assert_eq!((got.len(), got[1]), (126, 124));
+}
+
+#[test]
+fn a_body_that_ends_at_the_end_of_its_range_is_compacted() {
+    // No slack for block moves: the careful way, and not a byte past the end.
+    for spare in 0..20 {
+        let mut buffer = std::vec![0xee; 30 + spare];
+        let mut stream = FixedSink::stream(&mut buffer[..25 + spare]);
+        rt::raw(&mut stream.root().nested::<1>(), &[7; 20]);
+        let mut want = vec![0x0a, 20];
+        want.extend([7; 20]);
+        assert_eq!(stream.finish().unwrap(), want);
+        assert_eq!(buffer[25 + spare..], [0xee; 5]);
+    }
+}
+
+#[test]
+fn a_buffer_of_the_exact_size_is_enough() {
+    let mut buffer = [0; 2 + 6 + 9 + 4];
+    let mut stream = FixedSink::stream(&mut buffer);
+    {
+        let mut root = stream.root();
+        rt::uint32::<1>(&mut root, 1);
+        rt::uint32::<1>(&mut root, u32::MAX);
+        rt::double::<1>(&mut root, 0.5);
+        rt::bytes::<1>(&mut root, &[1, 2]);
+    }
+    assert_eq!(stream.finish().unwrap().len(), 21);
+}
+
+#[test]
+fn a_full_buffer_is_one_error_at_the_end() {
+    let mut buffer = [0; 20];
+    let mut stream = FixedSink::stream(&mut buffer);
+    {
+        let mut root = stream.root();
+        let mut outer = root.nested::<1>();
+        rt::bytes::<2>(&mut outer, &[1; 10]);
+        let mut inner = outer.nested::<3>();
+        rt::uint64::<4>(&mut inner, u64::MAX);
+        rt::string::<5>(&mut inner, "what does not fit is counted and gone");
+        assert_eq!(inner.body_len(), 11 + 39);
+        assert_eq!(inner.stream().error(), Some(WriteError::Full { capacity: 20 }));
+    }
+    drop(stream.root());
+    assert_eq!(stream.written(), 5 + 12 + 5 + 50);
+    assert_eq!(stream.finish().unwrap_err(), WriteError::Full { capacity: 20 });
+}
+
+#[test]
+fn after_an_error_the_next_root_is_written_again() {
+    let mut stream = Ranges::stream(&[16]);
+    {
+        let mut root = stream.root();
+        let mut outer = root.nested::<1>();
+        rt::bytes::<2>(&mut outer, &[1; 30]);
+    }
+    assert_eq!(stream.error(), Some(WriteError::Exhausted));
+    stream.sink_mut().lens.push(16);
+    rt::uint32::<1>(&mut stream.root(), 5);
+    assert_eq!((stream.error(), stream.first_error()), (None, Some(WriteError::Exhausted)));
+    let sink = stream.into_sink();
+    assert_eq!(
+        sink.filled,
+        [],
+        "the slot of the lost range stays open: it is the sink's to abandon"
+    );
+    assert_eq!(sink.memory[1][..2], [8, 5]);
+}
+
+#[test]
+fn lengths_deferred_before_an_error_still_come() {
+    let mut stream = Ranges::stream(&[16, 16]);
+    {
+        let mut root = stream.root();
+        let mut outer = root.nested::<1>();
+        rt::bytes::<2>(&mut outer, &[1; 14]);
+        let mut inner = outer.nested::<3>();
+        rt::bytes::<4>(&mut inner, &[1; 18]);
+    }
+    let sink = stream.into_sink();
+    let outer = Slot { range: 0, offset: 1 };
+    assert_eq!(sink.filled, [(outer, [0x80 | 41, 0x80, 0x80, 0])], "swallowed bytes are counted");
+}
+
+#[test]
+fn a_slot_that_does_not_fit_leaves_the_tail_unwritten() {
+    let mut stream = Ranges::stream(&[16, 16]);
+    {
+        let mut root = stream.root();
+        rt::raw(&mut root, &[0x0a; 12]);
+        rt::uint32::<1>(&mut root.nested::<1>(), 3);
+    }
+    let sink = stream.into_sink();
+    assert_eq!(sink.used, [13, 3]);
+    assert_eq!(sink.memory[0][12..], [0x0a, 0xee, 0xee, 0xee]);
+    assert_eq!(sink.memory[1][..3], [2, 8, 3]);
+    assert_eq!(sink.open, []);
+}
+
+#[test]
+fn no_range_is_asked_for_on_exact_fill() {
+    let mut stream = Ranges::stream(&[16]);
+    rt::raw(&mut stream.root(), &[1; 16]);
+    assert_eq!((stream.error(), stream.used(), stream.room()), (None, 16, 0));
+}
+
+#[test]
+fn a_range_too_short_for_a_length_is_an_error() {
+    let mut stream = Ranges::stream(&[3]);
+    rt::uint32::<1>(&mut stream.root(), 1);
+    assert_eq!(stream.error(), Some(WriteError::RangeTooShort { len: 3 }));
+}
+
+#[test]
+fn a_thousand_levels() {
+    fn deeper(scope: &mut Scope<'_>, levels: u32) {
+        if levels > 0 {
+            let mut child = scope.nested::<1>();
+            rt::uint32::<2>(&mut child, levels);
+            deeper(&mut child, levels - 1);
+        }
+    }
+    for range in [64, 1 << 20] {
+        let mut stream = Ranges::stream(&[range; 400]);
+        deeper(&mut stream.root(), 1000);
+        assert_eq!(stream.error(), None);
+        let bytes = stream.into_sink().bytes();
+        let mut rest = &bytes[..];
+        for level in (1..=1000).rev() {
+            let mut reader = crate::Reader::new(rest);
+            let child = reader.next_field().unwrap().unwrap();
+            assert_eq!(reader.next_field(), Ok(None));
+            rest = child.value.bytes().unwrap();
+            let mut reader = crate::Reader::new(rest);
+            assert_eq!(reader.next_field().unwrap().unwrap().value, crate::Value::Varint(level));
+            rest = reader.remaining();
+        }
+        assert_eq!(rest, []);
+    }
+}
+
+#[test]
+fn forgotten_scopes_end_with_their_parent() {
+    let mut stream = Ranges::stream(&[32, 32]);
+    {
+        let mut root = stream.root();
+        let mut outer = root.nested::<1>();
+        let mut inner = outer.nested::<2>();
+        rt::uint32::<3>(&mut inner, 1);
+        std::mem::forget(inner.nested::<4>());
+        std::mem::forget(inner);
+        rt::uint32::<5>(&mut outer, 1);
+        drop(outer);
+        rt::uint32::<6>(&mut root, 1);
+        std::mem::forget(root.nested::<7>());
+    }
+    // A forgotten root ends when the next begins; what it left open in range 0 is lost.
+    let mut root = stream.root();
+    let mut child = root.nested::<1>();
+    rt::bytes::<1>(&mut child, &[1; 20]);
+    std::mem::forget(child);
+    std::mem::forget(root);
+    rt::uint32::<6>(&mut stream.root(), 1);
+    let sink = stream.into_sink();
+    assert_eq!(sink.ends, 3);
+    assert_eq!(sink.filled, []);
+    let want = [0x0a, 8, 0x12, 6, 0x18, 1, 0x22, 2, 0x28, 1, 0x30, 1, 0x3a, 0];
+    assert_eq!(sink.memory[0][..14], want);
+    assert_eq!(sink.memory[1][8..11], [1, 0x30, 1]);
+}
+
+/// A sink over one buffer whose roots are framed by four bytes, as packets in a chunk are.
+struct Framed {
+    buffer: Vec<u8>,
+    calls: Vec<(&'static str, usize)>,
+}
+
+#[allow(unsafe_code)]
+// SAFETY:
+// - valid and unshared: one heap buffer, not touched while the stream lives.
+unsafe impl Sink for Framed {
+    fn next_range(
+        &mut self,
+        used: usize,
+        _open: &mut super::OpenSlots<'_>,
+    ) -> Result<Range, WriteError> {
+        self.calls.push(("next", used));
+        Err(WriteError::Exhausted)
+    }
+    fn fill(&mut self, _slot: Slot, _length: [u8; 4]) {}
+    fn begin_root(&mut self, used: usize) -> Result<Option<Range>, WriteError> {
+        self.calls.push(("begin", used));
+        if used + 4 > self.buffer.len() {
+            return Err(WriteError::Exhausted);
+        }
+        let ptr = std::ptr::NonNull::from(self.buffer.as_mut_slice()).cast();
+        Ok(Some(Range::from_raw(ptr, self.buffer.len()).after(used + 4)))
+    }
+    fn end_root(&mut self, used: usize) -> usize {
+        self.calls.push(("end", used));
+        used - used.min(1)
+    }
+}
+
+#[test]
+fn roots_begin_behind_what_the_sink_put_there() {
+    let mut stream = StreamOf::new(Framed { buffer: vec![0; 64], calls: Vec::new() });
+    {
+        let mut root = stream.root();
+        assert_eq!(root.body_len(), 0);
+        drop(root.nested::<1>());
+        assert_eq!(root.body_len(), 2);
+    }
+    rt::bytes::<1>(&mut stream.root(), &[0; 70]);
+    drop(stream.root());
+    let sink = stream.into_sink();
+    assert_eq!(
+        sink.calls,
+        // 4 + 2, less the one taken back; then the error leaves no range and no position.
+        [
+            ("begin", 0),
+            ("end", 6),
+            ("begin", 5),
+            ("next", 64),
+            ("end", 0),
+            ("begin", 0),
+            ("end", 4)
+        ]
+    );
+}
+
+/// A sink whose memory is scribbled over by somebody else.
+struct Hostile {
+    memory: Vec<Vec<u8>>,
+    scribble: u8,
+    seen: usize,
+}
+
+#[allow(unsafe_code)]
+// SAFETY:
+// - valid and unshared: each range is a heap buffer of its own; it is scribbled over through the
+//   range's pointer, inside the one call in which the stream looks on.
+unsafe impl Sink for Hostile {
+    fn next_range(
+        &mut self,
+        _used: usize,
+        open: &mut super::OpenSlots<'_>,
+    ) -> Result<Range, WriteError> {
+        if let Some(last) = self.memory.last_mut() {
+            last.fill(self.scribble);
+        }
+        self.seen += open.count();
+        let mut memory = vec![0; 64];
+        let ptr = std::ptr::NonNull::from(memory.as_mut_slice()).cast();
+        self.memory.push(memory);
+        Ok(Range::from_raw(ptr, 64))
+    }
+    fn fill(&mut self, _slot: Slot, _length: [u8; 4]) {}
+}
+
+#[test]
+fn forged_links_cost_lengths_and_nothing_else() {
+    for scribble in 0..=255 {
+        let mut stream = StreamOf::new(Hostile { memory: Vec::new(), scribble, seen: 0 });
+        {
+            let mut root = stream.root();
+            let mut a = root.nested::<1>();
+            let mut b = a.nested::<1>();
+            let mut c = b.nested::<1>();
+            rt::bytes::<1>(&mut c, &[0; 100]);
+        }
+        assert_eq!(stream.error(), None);
+        assert!((1..=3).contains(&stream.sink().seen));
+    }
+}
