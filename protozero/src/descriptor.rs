@@ -131,6 +131,32 @@ macro_rules! __message_kind {
 #[doc(hidden)]
 pub use __message_kind as of;
 
+impl Kind {
+    /// What a `.proto` calls it: `uint32`, or the full name of a message or enumeration.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+            Self::Uint32 => "uint32",
+            Self::Uint64 => "uint64",
+            Self::Sint32 => "sint32",
+            Self::Sint64 => "sint64",
+            Self::Fixed32 => "fixed32",
+            Self::Fixed64 => "fixed64",
+            Self::Sfixed32 => "sfixed32",
+            Self::Sfixed64 => "sfixed64",
+            Self::Float => "float",
+            Self::Double => "double",
+            Self::Bool => "bool",
+            Self::String => "string",
+            Self::Bytes => "bytes",
+            Self::Message(descriptor) => descriptor().name,
+            Self::Enum(descriptor) => descriptor.name,
+        }
+    }
+}
+
 /// A singular field, in one line of generated code.
 #[doc(hidden)]
 #[must_use]

@@ -22,6 +22,8 @@ pub mod owned;
 pub mod rt;
 mod service;
 pub mod sink;
+#[cfg(feature = "text")]
+pub mod text;
 #[cfg(feature = "alloc")]
 mod unknown;
 pub mod wire;

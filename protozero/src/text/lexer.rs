@@ -1,0 +1,127 @@
+//! Text to tokens. Bytes, not characters: comments and strings may hold anything.
+
+use core::ops::Range;
+
+/// What a token is; its bytes are found through its span.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// A letter or `_`, then letters, digits and `_`.
+    Word,
+    /// A digit, or a point before a digit, and all that belongs to the number.
+    Number,
+    /// A string with its quotes.
+    String,
+    /// Any other single byte.
+    Sign(u8),
+    /// There is nothing more.
+    End,
+}
+
+/// A piece of the text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+impl Token {
+    pub(super) fn span(&self) -> Range<usize> {
+        self.start..self.end
+    }
+}
+
+/// Why there is no next token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum LexError {
+    /// The string that begins here has no end.
+    OpenString(usize),
+}
+
+pub(super) struct Lexer<'t> {
+    text: &'t [u8],
+    at: usize,
+}
+
+impl<'t> Lexer<'t> {
+    pub(super) fn new(text: &'t [u8]) -> Self {
+        // Editors of another system put a byte order mark in front.
+        let at = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        Self { text, at }
+    }
+
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        self.text.get(self.at + ahead).copied()
+    }
+
+    fn skip_while(&mut self, mut take: impl FnMut(u8) -> bool) {
+        while self.peek(0).is_some_and(&mut take) {
+            self.at += 1;
+        }
+    }
+
+    fn skip_blanks(&mut self) {
+        loop {
+            self.skip_while(|byte| byte.is_ascii_whitespace() || byte == 0x0b);
+            if self.peek(0) != Some(b'#') {
+                return;
+            }
+            self.skip_while(|byte| byte != b'\n');
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Result<Token, LexError> {
+        self.skip_blanks();
+        let start = self.at;
+        let Some(first) = self.peek(0) else {
+            return Ok(Token { kind: Kind::End, start, end: start });
+        };
+        let point = first == b'.' && self.peek(1).is_some_and(|next| next.is_ascii_digit());
+        let kind = match first {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
+                self.skip_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                Kind::Word
+            }
+            _ if first.is_ascii_digit() || point => {
+                self.number();
+                Kind::Number
+            }
+            b'"' | b'\'' => {
+                self.string(first).ok_or(LexError::OpenString(start))?;
+                Kind::String
+            }
+            _ => {
+                self.at += 1;
+                Kind::Sign(first)
+            }
+        };
+        Ok(Token { kind, start, end: self.at })
+    }
+
+    /// Takes letters, too: `12ab` is one wrong number and not a number and a name.
+    fn number(&mut self) {
+        let hex = self.peek(0) == Some(b'0') && matches!(self.peek(1), Some(b'x' | b'X'));
+        let mut last = 0;
+        self.skip_while(|byte| {
+            let sign = matches!(byte, b'+' | b'-') && matches!(last, b'e' | b'E') && !hex;
+            last = byte;
+            sign || byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')
+        });
+    }
+
+    /// Over several lines if need be, as Perfetto's reader allows.
+    fn string(&mut self, quote: u8) -> Option<()> {
+        self.at += 1;
+        loop {
+            match self.peek(0)? {
+                b'\\' => self.at += 2,
+                byte => {
+                    self.at += 1;
+                    if byte == quote {
+                        return Some(());
+                    }
+                }
+            }
+        }
+    }
+}
