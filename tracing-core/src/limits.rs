@@ -131,3 +131,7 @@ pub const CONSUMER_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Connections accepted in one turn of the daemon's loop, so that a flood of them delays the others
 /// by that much only.
 pub const ACCEPTS_PER_TURN: usize = 64;
+/// How long a client waits for the answer to a call that needs no other party, ms.
+pub const CALL_TIMEOUT_MS: u64 = 10_000;
+/// What a client waits for a flush beyond the time the service may take for it, ms.
+pub const FLUSH_GRACE_MS: u64 = 2_000;

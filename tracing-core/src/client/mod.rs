@@ -12,3 +12,6 @@
 //! | `producer`, `data_source` | writes them |
 
 pub mod connection;
+pub mod consumer;
+pub mod in_process;
+pub mod serve;

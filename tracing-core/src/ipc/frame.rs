@@ -226,6 +226,16 @@ fn decode_error_text(bytes: &[u8]) -> Result<String, DecodeError> {
 }
 
 impl PeerIdentity {
+    /// The number its machine goes by in traces: never 0, which is this machine. The low half of the
+    /// FNV-1a hash of the hint (`host_impl.cc`).
+    #[must_use]
+    pub fn machine_id(&self) -> u32 {
+        let hash = self.machine_id_hint.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        u32::try_from(hash & 0xffff_ffff).unwrap_or(0).max(1)
+    }
+
     fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut this = Self::default();
         wire::fields(bytes, |number, value| {

@@ -92,12 +92,11 @@ impl Port for ConsumerPort {
 
     fn takes_descriptor(request: &Self::Request) -> bool {
         match request {
-            Self::Request::EnableTracing(enable) => enable
-                .trace_config
-                .as_ref()
-                .is_some_and(|config| {
+            Self::Request::EnableTracing(enable) => {
+                enable.trace_config.as_ref().is_some_and(|config| {
                     config.write_into_file == Some(true) && config.output_path.is_none()
-                }),
+                })
+            }
             Self::Request::CloneSession(_) => true,
             _ => false,
         }

@@ -316,6 +316,7 @@ fn capture_set_peer_identity() {
         machine_id_hint: "boot-id-xyz".into(),
         machine_name: "guest1".into(),
     };
+    assert_eq!(identity.machine_id(), 3_533_847_299, "as a real service computes it");
     assert_eq!(frame, Frame { request_id: 0, body: Some(Body::PeerIdentity(identity)) });
     assert_eq!(encode(&frame), hex(dump));
 }

@@ -1,5 +1,6 @@
 //! Sleeping until something happens.
 
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -24,20 +25,14 @@ pub struct Ready {
 /// A set of descriptors to wait on: level-triggered epoll.
 ///
 /// Closing a descriptor takes it out of the set, provided that nobody holds a duplicate.
+#[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
-    events: Vec<epoll::Event>,
 }
 
 /// Events taken from the kernel at a time. More wait for the next turn, in order, so that one busy
 /// peer delays the others by one turn at most.
 const EVENTS_PER_TURN: usize = 64;
-
-impl std::fmt::Debug for Poller {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Poller").field(&self.epoll).finish()
-    }
-}
 
 impl Poller {
     /// An empty set.
@@ -46,7 +41,7 @@ impl Poller {
     /// When the system has no descriptor left.
     pub fn new() -> Result<Self, OsError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("epoll_create1"))?;
-        Ok(Self { epoll, events: Vec::with_capacity(EVENTS_PER_TURN) })
+        Ok(Self { epoll })
     }
 
     /// Waits for `fd` from now on: for data if `read`, for room if `write`.
@@ -80,19 +75,15 @@ impl Poller {
     ///
     /// # Errors
     /// None in practice; the kernel reserves the right.
-    pub fn wait(
-        &mut self,
-        ready: &mut Vec<Ready>,
-        timeout: Option<Duration>,
-    ) -> Result<(), OsError> {
-        self.events.clear();
+    pub fn wait(&self, ready: &mut Vec<Ready>, timeout: Option<Duration>) -> Result<(), OsError> {
+        let mut events = [const { MaybeUninit::uninit() }; EVENTS_PER_TURN];
         let timeout = timeout.map(timespec);
-        let spare = rustix::buffer::spare_capacity(&mut self.events);
-        match epoll::wait(&self.epoll, spare, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
+        let (events, _) = match epoll::wait(&self.epoll, &mut events[..], timeout.as_ref()) {
+            Ok(events) => events,
+            Err(Errno::INTR) => return Ok(()),
             Err(errno) => return Err(failed("epoll_wait")(errno)),
-        }
-        for event in &self.events {
+        };
+        for event in events {
             // Copied out first: the kernel's layout is packed.
             let (data, flags) = (event.data, event.flags);
             let broken = flags.intersects(epoll::EventFlags::ERR | epoll::EventFlags::HUP);

@@ -70,11 +70,13 @@ pub(in crate::client) struct Inbox {
 struct InboxState {
     events: VecDeque<(ClientId, AnyLocalEvent)>,
     closed: bool,
+    /// Somebody wants the service to end.
+    stopped: bool,
 }
 
 impl Inbox {
     pub(in crate::client) fn new(wake: Wake, last_client: Arc<AtomicU64>) -> Self {
-        let state = InboxState { events: VecDeque::new(), closed: false };
+        let state = InboxState { events: VecDeque::new(), closed: false, stopped: false };
         Self { state: Mutex::new(state), wake, last_client }
     }
 
@@ -83,11 +85,30 @@ impl Inbox {
         std::mem::take(&mut lock(&self.state).events)
     }
 
-    /// The service ends: nothing is taken any more.
-    pub(in crate::client) fn close(&self) -> VecDeque<(ClientId, AnyLocalEvent)> {
+    /// Asks the service to end.
+    pub(in crate::client) fn stop(&self) {
+        lock(&self.state).stopped = true;
+        self.wake.wake();
+    }
+
+    /// Whether somebody did.
+    pub(in crate::client) fn is_stopped(&self) -> bool {
+        lock(&self.state).stopped
+    }
+
+    /// The service ends: nothing is taken any more, and who was just connecting is hung up on.
+    pub(in crate::client) fn close(&self) {
         let mut state = lock(&self.state);
         state.closed = true;
-        std::mem::take(&mut state.events)
+        let events = std::mem::take(&mut state.events);
+        drop(state);
+        for (_, event) in events {
+            if let AnyLocalEvent::Producer(LocalEvent::Connected(mailbox))
+            | AnyLocalEvent::Consumer(LocalEvent::Connected(mailbox)) = event
+            {
+                mailbox.close();
+            }
+        }
     }
 
     fn push(&self, client: ClientId, event: AnyLocalEvent) -> bool {

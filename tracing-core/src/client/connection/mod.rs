@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-pub(super) use self::local::{AnyLocalEvent, Inbox, LocalConnection, LocalEvent, LocalReply, Mailbox};
+pub(super) use self::local::{
+    AnyLocalEvent, Inbox, LocalConnection, LocalEvent, LocalReply, Mailbox,
+};
 pub use self::socket::SocketConnection;
 use crate::error::OsError;
 use crate::ids::CallId;

@@ -1,0 +1,229 @@
+//! The daemon: sockets, files and timers around the service.
+//!
+//! ```text
+//!        sockets ──> deframe ──┐                       ┌──> replies ──> queue ──> sockets
+//!   this process ──────────────┼──> Service::handle ───┼──> replies ──> mailboxes
+//!         timers ──────────────┘                       └──> files, log
+//! ```
+//!
+//! One thread, one loop, no decision about tracing: what happens is told to the
+//! [`Service`](crate::service::Service), and what it asks for is done. The loop never waits for a
+//! peer. Replies queue up per connection, and a peer that does not read is cut when its queue is
+//! full; a consumer that reads a trace slowly just makes the service pause.
+
+mod engine;
+mod files;
+mod peer;
+
+#[cfg(test)]
+mod tests;
+
+use core::fmt;
+
+use self::engine::Engine;
+use super::connection::{Connection, Inbox, LocalConnection};
+use super::consumer::Consumer;
+use crate::error::OsError;
+use crate::ipc::port::ProducerPort;
+use crate::os::process::{self, Machine};
+use crate::os::shm;
+use crate::os::signal::StopSignals;
+use crate::os::socket::{Address, ListenError, Listener};
+use crate::service::{HostInfo, LogLevel, RegionFactory, ServiceConfig};
+use crate::shm::Region;
+use crate::sync::Arc;
+
+/// Where the lines of the log go.
+pub type Log = Box<dyn FnMut(LogLevel, &str) + Send>;
+
+/// What a [`Server`] is made of.
+pub struct ServerOptions {
+    /// Where producers connect; each address is a socket of its own.
+    pub producer_sockets: Vec<Address>,
+    /// Where consumers connect.
+    pub consumer_sockets: Vec<Address>,
+    /// What the service is told about the world; see [`service_config`].
+    pub service: ServiceConfig,
+    /// Takes the log.
+    pub log: Log,
+}
+
+impl fmt::Debug for ServerOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerOptions")
+            .field("producer_sockets", &self.producer_sockets)
+            .field("consumer_sockets", &self.consumer_sockets)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BindError {
+    /// A socket could not be had.
+    Listen(ListenError),
+    /// The system refused something else.
+    Os(OsError),
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listen(error) => error.fmt(f),
+            Self::Os(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BindError {}
+
+impl From<ListenError> for BindError {
+    fn from(error: ListenError) -> Self {
+        Self::Listen(error)
+    }
+}
+
+impl From<OsError> for BindError {
+    fn from(error: OsError) -> Self {
+        Self::Os(error)
+    }
+}
+
+/// A service that listens, ready to [run](Self::run).
+///
+/// Dropping it closes its sockets and removes their files.
+#[derive(Debug)]
+pub struct Server {
+    engine: Engine,
+}
+
+impl Server {
+    /// Listens on all sockets, or on none.
+    ///
+    /// # Errors
+    /// When another service lives at one of the addresses, or the system refuses.
+    pub fn bind(options: ServerOptions) -> Result<Self, BindError> {
+        let listen = |addresses: &[Address]| {
+            addresses.iter().map(Listener::bind).collect::<Result<Vec<_>, _>>()
+        };
+        let producers = listen(&options.producer_sockets)?;
+        let consumers = listen(&options.consumer_sockets)?;
+        let engine = Engine::new(producers, consumers, options.service, options.log)?;
+        Ok(Self { engine })
+    }
+
+    /// A way to reach the server while it runs, from any thread.
+    #[must_use]
+    pub fn handle(&self) -> ServerHandle {
+        ServerHandle { inbox: Arc::clone(self.engine.inbox()) }
+    }
+
+    /// Gives the socket files of producers and consumers to groups, with modes such as `0o660`.
+    ///
+    /// # Errors
+    /// When we may not.
+    pub fn set_permissions(
+        &self,
+        producers: (u32, u32),
+        consumers: (u32, u32),
+    ) -> Result<(), OsError> {
+        self.engine.set_permissions(producers, consumers)
+    }
+
+    /// Makes SIGINT and SIGTERM end [`run`](Self::run).
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn stop_on_signals(&mut self) -> Result<(), OsError> {
+        self.engine.stop_on(StopSignals::catch()?)
+    }
+
+    /// Serves until it is stopped. Sessions that run then are lost; files keep what was written.
+    ///
+    /// # Errors
+    /// When the system does not let it wait any more; in practice never.
+    pub fn run(mut self) -> Result<(), OsError> {
+        self.engine.run()
+    }
+}
+
+/// Reaches a running [`Server`] from any thread of its process.
+#[derive(Clone, Debug)]
+pub struct ServerHandle {
+    inbox: Arc<Inbox>,
+}
+
+impl ServerHandle {
+    /// Ends [`Server::run`] soon. Everybody is disconnected.
+    pub fn stop(&self) {
+        self.inbox.stop();
+    }
+
+    /// A producer's connection, without a socket. If the server has ended it is closed.
+    #[must_use]
+    pub fn producer(&self) -> Box<dyn Connection<ProducerPort>> {
+        Box::new(LocalConnection::connect(&self.inbox))
+    }
+
+    /// A consumer, without a socket.
+    #[must_use]
+    pub fn consumer(&self) -> Consumer {
+        Consumer::over(Box::new(LocalConnection::connect(&self.inbox)))
+    }
+}
+
+/// What a service of this process is told about itself and the machine. `version` goes into traces and
+/// answers of queries.
+///
+/// Producers get sealed memfds, which may also be shared with clients of this process.
+///
+/// # Errors
+/// When the kernel has no random numbers.
+pub fn service_config(version: impl Into<String>) -> Result<ServiceConfig, OsError> {
+    let machine = Machine::read();
+    let machine_name = std::env::var("PERFETTO_MACHINE_NAME")
+        .ok()
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| machine.sysname.clone());
+    Ok(ServiceConfig {
+        uid: process::effective_uid(),
+        pid: process::pid(),
+        version: version.into(),
+        host: HostInfo {
+            sysname: machine.sysname,
+            version: machine.version,
+            release: machine.release,
+            machine: machine.machine,
+            hz: i64::try_from(machine.ticks_per_second).ok(),
+            page_bytes: Some(machine.page_bytes),
+            timezone_off_mins: None,
+            cpu_count: Some(machine.cpu_count),
+            ram_bytes: Some(machine.ram_bytes),
+            machine_name,
+        },
+        seed: process::random_seed()?,
+        regions: Arc::new(MemfdRegions),
+    })
+}
+
+/// Makes shared memory that can be passed to another process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemfdRegions;
+
+impl RegionFactory for MemfdRegions {
+    fn create(&self, len: usize) -> Result<Region, String> {
+        shm::create(len).map_err(|error| error.to_string())
+    }
+}
+
+/// Makes memory of this process's heap, which cannot be passed to another: for producers that live in
+/// it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HeapRegions;
+
+impl RegionFactory for HeapRegions {
+    fn create(&self, len: usize) -> Result<Region, String> {
+        Ok(Region::heap(len))
+    }
+}
