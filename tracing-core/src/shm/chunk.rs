@@ -112,12 +112,12 @@ impl WritableChunk {
     }
 
     /// Stores `bytes` at `off` of the payload. False, and nothing stored, if they do not fit.
-    #[inline]
+    #[inline(always)]
     pub fn write(&self, off: usize, bytes: &[u8]) -> bool {
         if off > self.payload_len() || bytes.len() > self.payload_len() - off {
             return false;
         }
-        self.smb.region().store(self.payload_off + off, bytes)
+        self.smb.region().store_owned(self.payload_off + off, bytes)
     }
 
     /// Moves the `len` bytes at `off` of the payload back by three. What follows them is overwritten.

@@ -216,6 +216,17 @@ impl Region {
         true
     }
 
+    /// Stores `bytes` at `off` without atomics: for the owner of the chunk they lie in (R4). False, and
+    /// nothing stored, if they do not fit.
+    #[inline(always)]
+    pub(super) fn store_owned(&self, off: usize, bytes: &[u8]) -> bool {
+        let Some(to) = self.range(off, bytes.len()) else { return false };
+        // SAFETY: in bounds: `range` checked (R1); apart: `bytes` is a reference, and none leads here (R3);
+        // unshared: the caller owns the chunk, and publishes with a release after this (R4).
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
+        true
+    }
+
     /// Moves the `len` bytes at `off` back by three, over a length that turned out to need one byte.
     /// Bytes behind them, up to `limit` (an offset), may be overwritten. Returns false and does nothing
     /// if the piece is not inside.

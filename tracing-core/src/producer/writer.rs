@@ -1,0 +1,188 @@
+//! A sequence of packets: what one thread of a data source writes with.
+
+use core::fmt;
+
+use protos::TracePacketWriter;
+use protozero::encode::StreamOf;
+use protozero::rt::{self, Writer};
+
+use crate::ids::{BufferId, WriterId};
+use crate::producer::arbiter::{Arbiter, FlushCallback};
+use crate::producer::policy::BufferExhaustedPolicy;
+use crate::producer::sink::ChunkSink;
+
+/// While packets are dropped, a chunk is asked for again after this many bytes: asking locks the
+/// arbiter and scans every page. (Upstream writes into a scratch buffer of this size and asks when
+/// it is full.)
+const RETRY_BYTES: u64 = 1024;
+
+/// `TracePacket.previous_packet_dropped`: packets were lost (1) because there was no free shared memory
+/// (256).
+const LOSS_MARK: u32 = 1 | 256;
+
+/// Writes packets straight into shared memory. One per thread: it can be sent to another but not
+/// shared.
+///
+/// Packets are written through the generated writers and are committed when their chunk is full, at
+/// [`flush`](Self::flush), and when the writer is dropped. What a writer writes arrives in order.
+///
+/// ```
+/// # fn example(writer: &mut tracing_core::producer::TraceWriter) {
+/// let mut packet = writer.new_packet();
+/// packet.timestamp(123);
+/// packet.for_testing().str("hello");
+/// # }
+/// ```
+pub struct TraceWriter {
+    stream: StreamOf<ChunkSink>,
+    /// `first_packet_on_sequence` was not written yet.
+    first: bool,
+    /// Packets are missing before the next one.
+    lost: bool,
+    /// `stream.written()` when the current packet began.
+    began: u64,
+    /// The same of the packet that dropping began with, or that a chunk was last asked for with.
+    dropped_since: u64,
+}
+
+impl TraceWriter {
+    pub(super) fn new(
+        home: Option<(Arbiter, WriterId)>,
+        buffer: BufferId,
+        policy: BufferExhaustedPolicy,
+    ) -> Self {
+        Self {
+            stream: StreamOf::new(ChunkSink::new(home, buffer, policy)),
+            first: true,
+            lost: false,
+            began: 0,
+            dropped_since: 0,
+        }
+    }
+
+    /// A writer that drops everything and belongs to nobody: its id is 0.
+    pub fn null() -> Self {
+        Self::new(None, BufferId(0), BufferExhaustedPolicy::Drop)
+    }
+
+    /// Begins a packet; it ends when the returned writer is dropped.
+    ///
+    /// Never fails. If there is no free chunk the packet is lost or, by the policy, this waits.
+    #[inline]
+    pub fn new_packet(&mut self) -> TracePacketWriter<'_> {
+        self.new_packet_as()
+    }
+
+    /// Begins a packet through another view of `TracePacket`, such as one with extensions.
+    #[inline]
+    pub fn new_packet_as<'w, W: Writer<'w>>(&'w mut self) -> W {
+        if self.stream.sink().dropping {
+            self.begin_dropped();
+        }
+        self.began = self.stream.written();
+        let marks = self.first || self.lost;
+        let (first, lost) = (&mut self.first, &mut self.lost);
+        let mut scope = self.stream.root();
+        if marks {
+            let swallowed = scope.stream().error().is_some();
+            if *lost && !swallowed {
+                *lost = false;
+                rt::uint32::<42>(&mut scope, LOSS_MARK);
+            }
+            // Once, even if this packet is lost: the next one then says that something is missing.
+            if core::mem::take(first) {
+                rt::bool::<87>(&mut scope, true);
+            }
+        }
+        W::from_scope(scope)
+    }
+
+    /// Writes a packet that is encoded already: the fields of a `TracePacket`.
+    pub fn write_raw(&mut self, fields: &[u8]) {
+        self.new_packet().append_raw(fields);
+    }
+
+    #[cold]
+    fn begin_dropped(&mut self) {
+        if !self.lost {
+            self.lost = true;
+            self.dropped_since = self.began;
+        }
+        let written = self.stream.written();
+        if written.wrapping_sub(self.dropped_since) >= RETRY_BYTES {
+            self.dropped_since = written;
+            self.stream.sink_mut().retry = true;
+        }
+    }
+
+    /// Commits everything written so far.
+    pub fn flush(&mut self) {
+        self.flush_with(None);
+    }
+
+    /// Commits everything written so far and calls `done`, on the transport's thread, when it has reached
+    /// the service.
+    ///
+    /// If there is no service to reach, `done` is called at once by a writer that never had one, and is
+    /// dropped if the connection was lost.
+    pub fn flush_with(&mut self, done: Option<FlushCallback>) {
+        if self.stream.sink().in_packet {
+            // The writer of the last packet was forgotten (`mem::forget`), so the packet is still open.
+            // The next one ends it; that one is empty, and readers skip it.
+            drop(self.stream.root());
+        }
+        let used = self.stream.used();
+        let sink = self.stream.sink_mut();
+        sink.return_chunk(used);
+        sink.send_patches();
+        sink.retry |= sink.dropping;
+        match sink.home() {
+            Some((arbiter, _)) => arbiter.flush(done),
+            None => {
+                if let Some(done) = done {
+                    done();
+                }
+            }
+        }
+    }
+
+    /// Its id; 0 for a writer that drops everything.
+    pub fn id(&self) -> WriterId {
+        self.stream.sink().home().map_or(WriterId(0), |(_, id)| *id)
+    }
+
+    /// The buffer its packets go to.
+    pub fn buffer(&self) -> BufferId {
+        self.stream.sink().buffer()
+    }
+
+    /// Bytes of all packets so far, dropped ones included, lengths of fragments not.
+    pub fn written(&self) -> u64 {
+        self.stream.written()
+    }
+
+    /// How many times packets began to be dropped.
+    pub fn drop_count(&self) -> u64 {
+        self.stream.sink().drop_count
+    }
+}
+
+impl Drop for TraceWriter {
+    fn drop(&mut self) {
+        self.flush();
+        if let Some((arbiter, id)) = self.stream.sink().home() {
+            arbiter.release_writer(*id);
+        }
+    }
+}
+
+impl fmt::Debug for TraceWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TraceWriter")
+            .field("id", &self.id())
+            .field("buffer", &self.buffer())
+            .field("written", &self.written())
+            .field("drop_count", &self.drop_count())
+            .finish_non_exhaustive()
+    }
+}
