@@ -1,2 +1,187 @@
-//! Placeholder.
-fn main() {}
+//! Encoding and decoding of four payloads.
+//!
+//! ```text
+//! cargo bench -p protozero --bench wire                    ns per message, median of 21 samples
+//! target/release/deps/wire-* loop encode packet 2000       that many messages, for callgrind
+//! ```
+//!
+//! `simple` is four integers and a string, `nested` four of them inside each other, `packet` a track
+//! event with two debug annotations, `commit` a CommitDataRequest of 20 chunks and 5 patches.
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use protozero::{FixedSink, Writer};
+
+#[path = "wire/messages.rs"]
+mod messages;
+#[path = "wire/sums.rs"]
+mod sums;
+
+use messages::*;
+
+const PAYLOADS: [&str; 4] = ["simple", "nested", "packet", "commit"];
+const SAMPLES: usize = 21;
+const SAMPLE_NS: u128 = 4_000_000;
+
+/// What is encoded; read through `black_box`, so that nothing is known when it is compiled.
+struct Input {
+    int32: i32,
+    uint32: u32,
+    int64: i64,
+    uint64: u64,
+    text: String,
+    time: u64,
+    sequence: u32,
+    kind: i32,
+    uuid: u64,
+    iids: [u64; 4],
+    value: u64,
+    label: String,
+    moves: Vec<[u32; 3]>,
+    patches: Vec<([u32; 4], [u8; 4], bool)>,
+}
+
+impl Input {
+    fn new() -> Self {
+        Self {
+            int32: 0x1234_5678,
+            uint32: 0x90ab_cdef,
+            int64: 0x1111_1111,
+            uint64: 0xffff_ffff,
+            text: "f".repeat(31),
+            time: 1_234_567_890_123_456,
+            sequence: 3,
+            kind: 1,
+            uuid: 0x9e37_79b9_7f4a_7c15,
+            iids: [5, 1, 2, 17],
+            value: 42,
+            label: "a_debug_string_16".to_owned(),
+            moves: (0..20).map(|i| [100 + 37 * i, i % 14, 1]).collect(),
+            patches: (0..5)
+                .map(|i| {
+                    (
+                        [1, 7, 300_000 + i, 200 + 700 * i],
+                        [0x92 + i as u8, 0x83, 0x80, 0],
+                        i % 2 == 1,
+                    )
+                })
+                .collect(),
+        }
+    }
+}
+
+fn simple(m: &mut EveryFieldWriter<'_>, i: &Input) {
+    m.field_int32(i.int32).field_uint32(i.uint32).field_int64(i.int64).field_uint64(i.uint64);
+    m.field_string(&i.text);
+}
+
+#[inline(never)]
+fn encode(payload: usize, i: &Input, buffer: &mut [u8]) -> usize {
+    let mut stream = FixedSink::stream(buffer);
+    match payload {
+        0 => simple(&mut EveryFieldWriter::from_scope(stream.root()), i),
+        1 => {
+            let mut m = EveryFieldWriter::from_scope(stream.root());
+            simple(&mut m, i);
+            let mut m = m.field_nested();
+            simple(&mut m, i);
+            let mut m = m.field_nested();
+            simple(&mut m, i);
+            simple(&mut m.field_nested(), i);
+        }
+        2 => {
+            let mut m = TracePacketWriter::from_scope(stream.root());
+            m.timestamp(i.time).trusted_packet_sequence_id(i.sequence);
+            let mut event = m.track_event();
+            event.category_iids(i.iids[0]);
+            event.debug_annotations().name_iid(i.iids[1]).uint_value(i.value);
+            event.debug_annotations().name_iid(i.iids[2]).string_value(&i.label);
+            event.r#type(i.kind).name_iid(i.iids[3]).track_uuid(i.uuid);
+        }
+        _ => {
+            let mut m = CommitDataRequestWriter::from_scope(stream.root());
+            for &[page, chunk, buffer] in &i.moves {
+                m.chunks_to_move().page(page).chunk(chunk).target_buffer(buffer);
+            }
+            for (at, data, more) in &i.patches {
+                let mut chunk = m.chunks_to_patch();
+                chunk.target_buffer(at[0]).writer_id(at[1]).chunk_id(at[2]);
+                chunk.patches().offset(at[3]).data(data);
+                chunk.has_more_patches(*more);
+            }
+            m.flush_request_id(4242);
+        }
+    }
+    stream.finish().expect("the buffer is large enough").len()
+}
+
+#[inline(never)]
+fn decode(payload: usize, bytes: &[u8]) -> u64 {
+    match payload {
+        0 | 1 => sums::every_field(EveryFieldReader::new(bytes)),
+        2 => sums::packet(TracePacketReader::new(bytes)),
+        _ => sums::commit(CommitDataRequestReader::new(bytes)),
+    }
+    .expect("what was just encoded")
+}
+
+/// Runs one operation `iterations` times.
+fn run(op: &str, payload: usize, iterations: u64) {
+    let input = Input::new();
+    let mut buffer = vec![0; 2048];
+    if op == "encode" {
+        for _ in 0..iterations {
+            black_box(encode(payload, black_box(&input), black_box(&mut buffer)));
+        }
+    } else {
+        let len = encode(payload, &input, &mut buffer);
+        for _ in 0..iterations {
+            black_box(decode(payload, black_box(&buffer[..len])));
+        }
+    }
+}
+
+fn median_ns(op: &str, payload: usize) -> f64 {
+    let time = |iterations| {
+        let begin = Instant::now();
+        run(op, payload, iterations);
+        begin.elapsed().as_nanos()
+    };
+    let probe = 10_000;
+    let iterations = (SAMPLE_NS * u128::from(probe) / time(probe).max(1)) as u64 + 1;
+    let mut samples: Vec<f64> =
+        (0..SAMPLES).map(|_| time(iterations) as f64 / iterations as f64).collect();
+    samples.sort_by(f64::total_cmp);
+    samples[SAMPLES / 2]
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        // As `cargo test --benches` calls it: once each, to see that they work.
+        [] => (0..4).for_each(|p| ["encode", "decode"].iter().for_each(|op| run(op, p, 1))),
+        ["--bench"] => {
+            for op in ["encode", "decode"] {
+                for (payload, name) in PAYLOADS.iter().enumerate() {
+                    println!("{op} {name} {:.1} ns", median_ns(op, payload));
+                }
+            }
+        }
+        ["loop", op @ ("encode" | "decode"), payload, iterations] => {
+            let payload = PAYLOADS.iter().position(|p| *p == payload);
+            let (Some(payload), Ok(iterations)) = (payload, iterations.parse()) else {
+                eprintln!("loop encode|decode {} ITERATIONS", PAYLOADS.join("|"));
+                return ExitCode::FAILURE;
+            };
+            run(op, payload, iterations);
+        }
+        _ => {
+            eprintln!("usage: wire --bench | loop encode|decode {} ITERATIONS", PAYLOADS.join("|"));
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}

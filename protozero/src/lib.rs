@@ -1,4 +1,75 @@
 //! Zero-copy, append-only protobuf: written once, where the bytes belong; read where they lie.
+//!
+//! # A message on the wire
+//!
+//! A message is a row of fields, each a *tag* (field number and wire type), then a value. There is
+//! no header and no end mark: whoever holds a message knows its length from outside.
+//!
+//! ```text
+//!  message { 1: 300   2: "hi"   3: { 1: 5 } }
+//!
+//!   08      ac 02    12      02   68 69    1a      02   08      05
+//!  +-------+--------+-------+----+--------+-------+----+-------+----+
+//!  | 1, 0  |  300   | 2, 2  | 2  | h  i   | 3, 2  | 2  | 1, 0  | 5  |
+//!  +-------+--------+-------+----+--------+-------+----+-------+----+
+//!   number  varint   number  len  bytes    number  len  nested message
+//!   & type           & type                & type
+//! ```
+//!
+//! Wire types: 0 a varint, 1 eight bytes, 2 a length and as many bytes (strings, messages, packed
+//! runs), 5 four bytes. Groups (3 and 4) do not occur in traces and are errors here.
+//!
+//! # Quick start
+//!
+//! Generated writers and readers wrap [`Scope`] and [`Reader`]; by hand it looks like this:
+//!
+//! ```
+//! use protozero::{FixedSink, Reader, rt};
+//!
+//! let mut buffer = [0; 64];
+//! let mut stream = FixedSink::stream(&mut buffer);
+//! {
+//!     let mut message = stream.root();
+//!     rt::uint32::<1>(&mut message, 300);
+//!     rt::string::<2>(&mut message, "hi");
+//!     rt::uint32::<1>(&mut message.nested::<3>(), 5); // ends where it is dropped
+//! }
+//! let bytes = stream.finish()?;
+//! assert_eq!(bytes, b"\x08\xac\x02\x12\x02hi\x1a\x02\x08\x05");
+//!
+//! let mut reader = Reader::new(bytes);
+//! let first = reader.next_field()?.unwrap();
+//! assert_eq!((first.number, first.value.uint32()), (1, Ok(300)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! While a nested message is open its parent is borrowed; writing to the parent in between does not
+//! compile:
+//!
+//! ```compile_fail,E0499
+//! # use protozero::{FixedSink, rt};
+//! # let mut buffer = [0; 64];
+//! # let mut stream = FixedSink::stream(&mut buffer);
+//! let mut message = stream.root();
+//! let mut child = message.nested::<3>();
+//! rt::uint32::<1>(&mut message, 300);
+//! rt::uint32::<1>(&mut child, 5);
+//! ```
+//!
+//! # How a length is written before it is known
+//!
+//! Four bytes are reserved for it and filled in when the message ends; a varint may be padded, so
+//! any length fits them. A short body moves back over the three bytes it does not need. And if by
+//! then the four bytes lie in memory already given away (a chunk of shared memory that the service
+//! may be reading), the sink gets the length and sends it after: [`Sink::fill`]. [`encode`] draws it.
+//!
+//! # What it needs
+//!
+//! Without features: `core`. Writing into the caller's buffer and reading need neither std nor an
+//! allocator. `alloc` adds `HeapSink` and owned messages, `derive` their derive macro, `text` the
+//! text format, `std` nothing but the std prelude.
+//!
+//! Modules in reading order: [`wire`], [`encode`], [`sink`], [`decode`].
 
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(missing_docs)]

@@ -1,4 +1,4 @@
-//! Places to write into: [`FixedSink`] over the caller's buffer, [`HeapSink`] over growing slabs.
+//! Places to write into: [`FixedSink`] over the caller's buffer, `HeapSink` over growing slabs.
 //! Shared memory has its own in `tracing-core`.
 
 mod fixed;
