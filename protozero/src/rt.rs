@@ -39,7 +39,9 @@ pub struct MethodInfo {
 }
 
 macro_rules! scalars {
-    ($($(#[$doc:meta])* $name:ident, $packed:ident, $type:ty, $wire:ident, $bare:ident, |$v:ident| $convert:expr;)*) => {
+    ($($(#[$doc:meta])*
+       $name:ident, $packed:ident, $type:ty, $wire:ident, $bare:ident,
+       |$v:ident| $convert:expr;)*) => {
         $($(#[$doc])*
         #[inline(always)]
         pub fn $name<const N: u32>(scope: &mut Scope<'_>, $v: $type) {
