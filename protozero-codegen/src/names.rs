@@ -72,16 +72,19 @@ impl Names {
             .messages
             .iter()
             .zip(owned)
-            .map(|(m, owned)| MessageNames {
-                writer: types.take(format!("{owned}Writer")),
-                reader: types.take(format!("{owned}Reader")),
-                field: types.take(format!("{owned}Field")),
-                oneofs: m
-                    .oneofs
-                    .iter()
-                    .map(|o| types.take(format!("{owned}{}", camel(&o.name))))
-                    .collect(),
-                owned,
+            .map(|(m, owned)| {
+                let base = camel(&m.path.parts.concat());
+                MessageNames {
+                    owned,
+                    writer: types.take(format!("{base}Writer")),
+                    reader: types.take(format!("{base}Reader")),
+                    field: types.take(format!("{base}Field")),
+                    oneofs: m
+                        .oneofs
+                        .iter()
+                        .map(|o| types.take(format!("{base}{}", camel(&o.name))))
+                        .collect(),
+                }
             })
             .collect();
         let mut modules = Taken::new(&[]);

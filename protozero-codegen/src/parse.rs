@@ -108,6 +108,38 @@ fn located(sources: &[Source], folder: &str, error: &anyhow::Error) -> Error {
     if found.file.is_empty() && sources.len() == 1 {
         found.file.clone_from(&sources[0].path);
     }
+    if found.line == 0
+        && let Some(source) = sources.iter().find(|s| s.path == found.file)
+    {
+        (found.line, found.column) = guess(&source.text, &found.message);
+    }
+    found
+}
+
+/// Where a message without a place means: its first quoted name, as it stands in the text after the
+/// declaration of the scope that is quoted second, if there is one.
+fn guess(text: &str, message: &str) -> (u32, u32) {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let (Some(name), scope) = (quoted.next(), quoted.next()) else { return (0, 0) };
+    let name = name.trim_start_matches('.');
+    let scope = scope.and_then(|s| s.rsplit('.').next()).unwrap_or_default();
+    let start = comments::scan(text)
+        .iter()
+        .find(|(path, _)| path.rsplit('.').next() == Some(scope))
+        .map_or(0, |(_, note)| note.line);
+    let word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    let mut found = (0, 0);
+    for (line, content) in (1..).zip(text.lines()).filter(|(line, _)| *line >= start) {
+        for (at, _) in content.match_indices(name) {
+            let whole =
+                !content[..at].ends_with(word) && !content[at + name.len()..].starts_with(word);
+            // Of a duplicate the second is meant, of an unknown name the first.
+            if whole && (found == (0, 0) || message.starts_with("Non-unique")) {
+                let column = u32::try_from(content[..at].chars().count()).unwrap_or(0) + 1;
+                found = (line, column);
+            }
+        }
+    }
     found
 }
 
@@ -200,7 +232,9 @@ impl Builder<'_> {
     }
 
     fn error(&self, file: usize, path: &str, message: String) -> Error {
-        let note = self.note(file, path);
+        // A group's field has the group's name in small letters.
+        let known = self.notes[file].iter().find(|(p, _)| p.eq_ignore_ascii_case(path));
+        let note = known.map(|(_, note)| note.clone()).unwrap_or_default();
         Error {
             file: self.sources[file].path.clone(),
             line: note.line,

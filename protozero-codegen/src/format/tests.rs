@@ -17,7 +17,17 @@ fn what_fits_on_one_line_stands_there() {
             }
         },
     );
-    insta::assert_snapshot!(text.unwrap(), @"");
+    insta::assert_snapshot!(text.unwrap(), @r"
+    // Header.
+
+    pub struct W<'w> { s: rt::Scope<'w> }
+    impl W<'_> {
+        /// Doc.
+        #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+        #[inline]
+        #[must_use] pub fn branch(&self) -> u32 { if self.a { 1 } else { 2 } }
+    }
+    ");
 }
 
 #[test]

@@ -1,0 +1,16 @@
+//! Whole runs of the generator: what it writes for `tests/cases/*.proto` is committed in `golden/`,
+//! compiled here, and held against another implementation of protobuf.
+
+mod differential;
+#[allow(
+    dead_code,
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    clippy::all
+)]
+#[rustfmt::skip]
+mod golden;
+mod pairs;
+mod semantics;

@@ -1,0 +1,111 @@
+//! What the generated code of the cases means, said by hand.
+
+use protozero::{CallError, FixedSink, Message, Writer};
+
+use crate::golden::{self, tree_service};
+
+#[test]
+fn names_are_made_unique() {
+    // `Option` would hide Rust's; `TreeLeaf` was taken by `Tree.Leaf`.
+    let mut buffer = [0; 64];
+    let mut stream = FixedSink::stream(&mut buffer);
+    golden::OptionWriter::from_scope(stream.root()).r#type(1).self_(2).sub_raw(3).append_raw_(4);
+    let bytes = stream.finish().unwrap();
+    assert_eq!(bytes, [8, 1, 16, 2, 48, 3, 32, 4]);
+    let message = golden::Option_::decode(bytes).unwrap();
+    assert_eq!((message.r#type, message.self_, message.sub_raw), (Some(1), Some(2), Some(3)));
+    assert_eq!(message.append_raw, Some(4));
+    assert_eq!(golden::TreeLeaf_::default().s, None);
+    assert_eq!(golden::TreeLeafSelf::VALUES_, golden::TreeLeafSelf(1));
+}
+
+#[test]
+fn defaults_are_the_schemas() {
+    let d = golden::Defaults::default();
+    assert_eq!((d.number_or_default(), d.big_or_default()), (-7, u64::MAX));
+    assert_eq!((d.ratio_or_default(), d.infinite_or_default()), (0.5, f32::NEG_INFINITY));
+    assert_eq!((d.yes_or_default(), d.text_or_default()), (true, "a \"b\""));
+    assert_eq!((d.raw_or_default(), d.level_or_default()), (&b"\x01x"[..], golden::Level::HIGH));
+    assert_eq!(golden::Level::default(), golden::Level::LOW);
+    assert_eq!(golden::Level(1).name(), Some("HIGH"));
+    assert_eq!(format!("{:?} {:?}", golden::Level::BELOW, golden::Level(9)), "BELOW 9");
+}
+
+#[test]
+fn gathered_and_encoded_bodies_are_the_same_bytes() {
+    let write = |fill: &dyn Fn(&mut golden::TreeWriter<'_>)| {
+        let mut buffer = [0; 64];
+        let mut stream = FixedSink::stream(&mut buffer);
+        fill(&mut golden::TreeWriter::from_scope(stream.root()));
+        stream.finish().unwrap().to_vec()
+    };
+    let plain = write(&|w| {
+        w.left().number(5);
+        w.raw(b"abcd");
+    });
+    let other = write(&|w| {
+        w.left_raw(&[0x20, 5]).raw_gather(&[b"ab", b"", b"cd"]);
+    });
+    assert_eq!(plain, other);
+}
+
+#[derive(Default)]
+struct Gardener {
+    log: Vec<String>,
+}
+
+impl tree_service::Host for Gardener {
+    type Call = u32;
+    fn plant(&mut self, call: u32, request: golden::Tree) {
+        self.log.push(format!("{call}: {:?}", request.value));
+    }
+    fn watch_growth(&mut self, call: u32, request: golden::WatchRequest) {
+        self.log.push(format!("{call}: {:?}", request.id));
+    }
+    fn invoke_(&mut self, call: u32, _: golden::Empty) {
+        self.log.push(format!("{call}: nothing"));
+    }
+}
+
+/// Encodes and dispatches at once.
+impl tree_service::Client for Gardener {
+    type Call = u32;
+    type Error = CallError;
+    fn invoke(&mut self, request: tree_service::Request) -> Result<u32, CallError> {
+        let request = tree_service::Request::decode(request.method_id(), &request.encode())?;
+        tree_service::Host::dispatch(self, 7, request);
+        Ok(7)
+    }
+}
+
+#[test]
+fn services_call_by_type() {
+    use tree_service::Client;
+    let mut both = Gardener::default();
+    let tree = golden::Tree { value: Some(golden::TreeValue::Number(3)), ..Default::default() };
+    assert_eq!(Client::plant(&mut both, tree), Ok(7));
+    assert_eq!(
+        Client::watch_growth(&mut both, golden::WatchRequest { id: Some(9), ..Default::default() }),
+        Ok(7)
+    );
+    assert_eq!(Client::invoke_(&mut both, golden::Empty::default()), Ok(7));
+    assert_eq!(both.log, ["7: Some(Number(3))", "7: Some(9)", "7: nothing"]);
+    let names: Vec<_> = tree_service::METHODS.iter().map(|m| (m.id, m.name, m.streaming)).collect();
+    assert_eq!(names, [(1, "Plant", false), (2, "WatchGrowth", true), (3, "Invoke", false)]);
+    assert!(matches!(tree_service::Response::decode(2, &[0]), Err(CallError::Decode(_))));
+}
+
+#[test]
+fn readers_take_packed_and_lone_elements_alike() {
+    // r_int32 = 101 packed [1, 2], then alone 3; p_int32 = 2001 alone 4.
+    let bytes = [0xaa, 6, 2, 1, 2, 0xa8, 6, 3, 0x88, 0x7d, 4];
+    let got: Vec<_> =
+        golden::ScalarsReader::new(&bytes).map(|f| format!("{:?}", f.unwrap())).collect();
+    assert_eq!(got, ["RInt32(1)", "RInt32(2)", "RInt32(3)", "PInt32(4)"]);
+    // A known number of a foreign wire type is unknown, not an error.
+    let foreign = [0x0d, 1, 2, 3, 4];
+    assert!(matches!(
+        golden::ScalarsReader::new(&foreign).next(),
+        Some(Ok(golden::ScalarsField::Unknown(field))) if field.number == 1
+    ));
+}
