@@ -98,6 +98,12 @@ impl<P: Port, F> Host<P, F> {
         self.events.pop_front()
     }
 
+    /// Whether [`poll_event`](Self::poll_event) has something.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// Queues a reply; the response message is not copied.
     ///
     /// # Errors

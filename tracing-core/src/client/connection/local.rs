@@ -24,7 +24,13 @@ pub(in crate::client) enum LocalEvent<R> {
     /// One more client; replies go to the mailbox.
     Connected(Arc<Mailbox>),
     /// A request.
-    Request { call: Option<CallId>, request: R, region: Option<Region>, file: Option<OwnedFd> },
+    Request {
+        call: Option<CallId>,
+        /// Boxed: a config is large, and most other events are a few words.
+        request: Box<R>,
+        region: Option<Region>,
+        file: Option<OwnedFd>,
+    },
     /// All replies were taken.
     Drained,
     /// The client went.
@@ -267,7 +273,12 @@ impl<P: LocalPort> Connection<P> for LocalConnection<P> {
             Attachment::Region(region) => (Some(region), None),
             Attachment::File(file) => (None, Some(file)),
         };
-        let event = LocalEvent::Request { call: want_reply.then_some(call), request, region, file };
+        let event = LocalEvent::Request {
+            call: want_reply.then_some(call),
+            request: Box::new(request),
+            region,
+            file,
+        };
         if want_reply {
             self.pending.insert(call);
         }

@@ -43,6 +43,8 @@ pub(super) struct Engine {
     peers: BTreeMap<ClientId, Peer>,
     /// Who has new bytes in the queue.
     dirty: BTreeSet<ClientId>,
+    /// Who said something that had to wait, and need not any more.
+    backlog: BTreeSet<ClientId>,
     /// What happened while effects were carried out.
     follow_ups: VecDeque<Input>,
     files: Files,
@@ -84,6 +86,7 @@ impl Engine {
             signals: None,
             peers: BTreeMap::new(),
             dirty: BTreeSet::new(),
+            backlog: BTreeSet::new(),
             follow_ups: VecDeque::new(),
             files: Files::start(wake.clone())?,
             wake,
@@ -128,6 +131,9 @@ impl Engine {
             self.poller.wait(&mut ready, timeout)?;
             for &event in &ready {
                 self.dispatch(event)?;
+            }
+            for client in std::mem::take(&mut self.backlog) {
+                self.hear(client);
             }
             self.take_local();
             for input in self.files.take_done() {
@@ -275,15 +281,22 @@ impl Engine {
         };
         let read = link.read(&mut self.buf);
         // What was said before the end still counts.
+        link.deaf = read.is_err();
+        self.hear(client);
+        if let Err(over) = read {
+            self.over(client, &over);
+        }
+    }
+
+    /// Passes on what a peer said, until it has too many replies to read first.
+    fn hear(&mut self, client: ClientId) {
         while let Some(Peer { link: Link::Socket(link), .. }) = self.peers.get_mut(&client)
+            && (link.deaf || !link.is_paused())
             && let Some(event) = link.poll_event()
         {
             self.heard(client, event);
         }
         self.dirty.insert(client);
-        if let Err(over) = read {
-            self.over(client, &over);
-        }
     }
 
     fn heard(&mut self, client: ClientId, event: Event) {
@@ -355,12 +368,14 @@ impl Engine {
             match event {
                 AnyLocalEvent::Producer(event) => match event {
                     LocalEvent::Request { call, request, region, .. } => {
+                        let request = *request;
                         self.feed(Input::ProducerRequest { client, call, request, region });
                     }
                     other => self.local(client, Side::Producer, other),
                 },
                 AnyLocalEvent::Consumer(event) => match event {
                     LocalEvent::Request { call, request, file, .. } => {
+                        let request = *request;
                         let file = file.map(|fd| self.files.adopt(fd));
                         self.feed(Input::ConsumerRequest { client, call, request, file });
                     }
@@ -451,6 +466,9 @@ impl Engine {
                 self.over(client, &over);
                 continue;
             }
+            if link.has_events() && !link.is_paused() {
+                self.backlog.insert(client);
+            }
             let drained = link.is_drained() && std::mem::take(&mut link.undrained);
             let wanted = link.wanted();
             let changed = link.interest != wanted;
@@ -466,7 +484,7 @@ impl Engine {
                 self.feed(Input::ConsumerDrained { client });
             }
         }
-        if !self.dirty.is_empty() {
+        if !self.dirty.is_empty() || !self.backlog.is_empty() {
             self.wake.wake();
         }
     }

@@ -45,6 +45,8 @@ pub(super) struct SocketLink {
     pub(super) interest: (bool, bool),
     /// The queue was not empty, and the service has not been told that it is now.
     pub(super) undrained: bool,
+    /// The peer is gone: what it said last still counts, but nobody takes the answers.
+    pub(super) deaf: bool,
 }
 
 enum AnyHost {
@@ -52,7 +54,8 @@ enum AnyHost {
     Consumer(Host<ConsumerPort, OwnedFd>),
 }
 
-/// Something a client said.
+/// Something a client said. Made, matched and gone: its size does not matter.
+#[expect(clippy::large_enum_variant, reason = "one at a time, never kept")]
 pub(super) enum Event {
     Producer { call: Option<CallId>, request: ProducerRequest, fd: Option<OwnedFd> },
     Consumer { call: Option<CallId>, request: ConsumerRequest, fd: Option<OwnedFd> },
@@ -78,7 +81,7 @@ impl SocketLink {
             Side::Producer => AnyHost::Producer(Host::default()),
             Side::Consumer => AnyHost::Consumer(Host::default()),
         };
-        Self { stream, host, interest: (true, false), undrained: false }
+        Self { stream, host, interest: (true, false), undrained: false, deaf: false }
     }
 
     /// Reads once. What was said comes out of [`poll_event`](Self::poll_event), also when the
@@ -145,13 +148,24 @@ impl SocketLink {
         if self.outbox().len() > max { Err(Over::Slow) } else { Ok(()) }
     }
 
-    /// What to wait for from now on.
+    /// Whether what the peer said has to wait until it has read some of its replies. Only consumers
+    /// wait: a producer is heard even if it does not read, since its commits free its own memory.
+    pub(super) fn is_paused(&mut self) -> bool {
+        matches!(self.host, AnyHost::Consumer(_))
+            && self.outbox().len() > CONSUMER_QUEUE_BYTES_PAUSE
+    }
+
+    /// Whether the peer said something that was not looked at yet.
+    pub(super) fn has_events(&self) -> bool {
+        match &self.host {
+            AnyHost::Producer(host) => host.has_events(),
+            AnyHost::Consumer(host) => host.has_events(),
+        }
+    }
+
+    /// What to wait for from now on: (data, room).
     pub(super) fn wanted(&mut self) -> (bool, bool) {
-        let queued = self.outbox().len();
-        // A producer is read even if it does not read: its commits free its own memory.
-        let paused =
-            matches!(self.host, AnyHost::Consumer(_)) && queued > CONSUMER_QUEUE_BYTES_PAUSE;
-        (!paused, queued > 0)
+        (!self.is_paused() && !self.has_events(), !self.outbox().is_empty())
     }
 
     /// Whether all replies have left.
@@ -180,6 +194,7 @@ impl Peer {
                 mailbox.deliver(LocalReply { call, result, has_more, region });
                 Ok(())
             }
+            Link::Socket(link) if link.deaf => Ok(()),
             Link::Socket(link) => {
                 link.undrained = true;
                 // Without a descriptor left the reply goes alone, and the producer cannot map: it
