@@ -1,0 +1,247 @@
+"""Holds a trace against what its source is known to send, with the official schema.
+
+usage: check.py SOURCE SERVICE TRACE SOURCE_PID DURATION_MS
+
+Prints one line and exits with 0, or says every fault it found and exits with 1.
+"""
+
+import collections
+import os
+import sys
+
+from google.protobuf.unknown_fields import UnknownFieldSet
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as schema
+
+# Sequence of the service's own packets.
+SERVICE_SEQUENCE = 1
+# Faults told; the rest is counted.
+FAULTS_MAX = 12
+
+# Loss, or our fault, if not zero at the end.
+MUST_BE_ZERO = [
+    "chunks_overwritten",
+    "chunks_discarded",
+    "chunks_committed_out_of_order",
+    "patches_failed",
+    "trace_writer_packet_loss",
+    "abi_violations",
+]
+
+
+class Trace:
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            data = file.read()
+        self.size = len(data)
+        self.trace = schema.Trace()
+        self.trace.ParseFromString(data)
+        self.packets = self.trace.packet
+        self.faults = []
+
+    def fault(self, text):
+        self.faults.append(text)
+
+    def need(self, condition, text):
+        if not condition:
+            self.fault(text)
+
+    def of(self, field):
+        return [p for p in self.packets if p.HasField(field)]
+
+
+def unknown_fields(message, path, found):
+    for field in UnknownFieldSet(message):
+        found[f"{path}.{field.field_number}"] += 1
+    for descriptor, value in message.ListFields():
+        if descriptor.message_type is None:
+            continue
+        name = f"{path}.{descriptor.name}"
+        if isinstance(value, collections.abc.MutableMapping):
+            continue
+        try:
+            children = iter(value)
+        except TypeError:
+            children = [value]
+        for child in children:
+            unknown_fields(child, name, found)
+
+
+def check_schema(trace):
+    found = collections.Counter()
+    unknown_fields(trace.trace, "Trace", found)
+    for path, count in sorted(found.items()):
+        trace.fault(f"unknown field {path}, {count} times")
+
+
+def check_service_packets(trace, duration_ms):
+    for field in ["trace_uuid", "trace_config", "clock_snapshot", "system_info", "trace_stats"]:
+        trace.need(trace.of(field), f"no packet with {field}")
+    for packet in trace.of("trace_config"):
+        got = packet.trace_config.duration_ms
+        trace.need(got == duration_ms, f"trace_config says {got} ms, not {duration_ms}")
+    for packet in trace.of("trace_uuid"):
+        trace.need(packet.trace_uuid.msb and packet.trace_uuid.lsb, "empty uuid")
+    for packet in trace.of("clock_snapshot"):
+        # Producers write snapshots of their own clocks too.
+        if packet.trusted_packet_sequence_id != SERVICE_SEQUENCE:
+            continue
+        clocks = {c.clock_id: c.timestamp for c in packet.clock_snapshot.clocks}
+        missing = set(range(1, 7)) - set(clocks)
+        trace.need(not missing, f"clock snapshot without clocks {sorted(missing)}")
+    for packet in trace.of("system_info"):
+        trace.need(packet.system_info.utsname.sysname == "Linux", "system_info without utsname")
+    trace.need(any(p.synchronization_marker for p in trace.packets), "no synchronization marker")
+    events = collections.Counter()
+    for packet in trace.of("service_event"):
+        for descriptor, _ in packet.service_event.ListFields():
+            events[descriptor.name] += 1
+    for event in ["tracing_started", "all_data_sources_started", "read_tracing_buffers_completed"]:
+        trace.need(events[event], f"no service event {event}")
+
+
+def check_loss(trace):
+    packets = trace.of("trace_stats")
+    if packets:
+        stats = packets[-1].trace_stats
+        trace.need(stats.buffer_stats, "trace_stats without buffers")
+        for buffer in stats.buffer_stats:
+            for name in MUST_BE_ZERO:
+                value = getattr(buffer, name)
+                trace.need(not value, f"buffer_stats.{name} = {value}")
+            trace.need(buffer.chunks_written, "no chunk was written")
+        for name in ["chunks_discarded", "patches_discarded", "invalid_packets"]:
+            value = getattr(stats, name)
+            trace.need(not value, f"trace_stats.{name} = {value}")
+    for packet in trace.packets:
+        first = packet.first_packet_on_sequence
+        if packet.previous_packet_dropped and not first:
+            trace.fault(f"sequence {packet.trusted_packet_sequence_id} lost a packet")
+
+
+def check_trust(trace, pid):
+    uid = os.getuid()
+    for packet in trace.packets:
+        sequence = packet.trusted_packet_sequence_id
+        trace.need(packet.HasField("trusted_uid"), f"packet without uid: {kind(packet)}")
+        trace.need(packet.trusted_uid == uid, f"uid {packet.trusted_uid}: {kind(packet)}")
+        trace.need(sequence, f"packet without sequence: {kind(packet)}")
+        if sequence > SERVICE_SEQUENCE:
+            got = packet.trusted_pid
+            trace.need(got == pid, f"pid {got}, not {pid}: {kind(packet)}")
+
+
+def kind(packet):
+    return packet.WhichOneof("data") or "empty packet"
+
+
+def check_numbered(trace, writers, count):
+    """Test packets of each writer: all there, in order, on one sequence each."""
+    by_sequence = collections.defaultdict(list)
+    for packet in trace.of("for_testing"):
+        by_sequence[packet.trusted_packet_sequence_id].append(packet.for_testing)
+    events = {s: [e for e in es if e.HasField("counter")] for s, es in by_sequence.items()}
+    events = {s: es for s, es in events.items() if es}
+    trace.need(len(events) == writers, f"{len(events)} sequences of test packets, not {writers}")
+    for sequence, list_of_events in sorted(events.items()):
+        counters = [e.counter for e in list_of_events]
+        if counters != list(range(count)):
+            wrong = next((i for i, c in enumerate(counters) if c != i), len(counters))
+            got = counters[wrong : wrong + 3]
+            trace.fault(f"sequence {sequence}: {len(counters)} of {count}; at {wrong}: {got}")
+        trace.need(list_of_events[-1].is_last, f"sequence {sequence}: the last is not marked")
+        seqs = {e.seq_value for e in list_of_events}
+        trace.need(len(seqs) == 1, f"sequence {sequence} mixes writers {seqs}")
+    return sum(len(e) for e in events.values())
+
+
+def check_sdk(trace):
+    count = check_numbered(trace, 2, 3000)
+    numbers = []
+    for packet in trace.of("track_event"):
+        for argument in packet.track_event.debug_annotations:
+            if argument.HasField("uint_value"):
+                numbers.append(argument.uint_value)
+    trace.need(numbers == list(range(100)), f"track events {numbers[:3]}.. ({len(numbers)})")
+    trace.need(trace.of("track_descriptor"), "no track descriptor")
+    return f"{count} test packets, {len(numbers)} track events"
+
+
+def check_ftrace(trace):
+    switches = wakings = 0
+    last = {}
+    for packet in trace.of("ftrace_events"):
+        bundle = packet.ftrace_events
+        trace.need(not bundle.lost_events, f"cpu {bundle.cpu} lost events")
+        times = []
+        for event in bundle.event:
+            times.append(event.timestamp)
+            switches += event.HasField("sched_switch")
+            wakings += event.HasField("sched_waking")
+        for deltas in [bundle.compact_sched.switch_timestamp, bundle.compact_sched.waking_timestamp]:
+            time = 0
+            for delta in deltas:
+                time += delta
+                times.append(time)
+        switches += len(bundle.compact_sched.switch_timestamp)
+        wakings += len(bundle.compact_sched.waking_timestamp)
+        if times:
+            before = last.get(bundle.cpu, 0)
+            trace.need(min(times) >= before, f"cpu {bundle.cpu}: a bundle goes back in time")
+            last[bundle.cpu] = max(times)
+    trace.need(switches > 20, f"{switches} sched_switch events")
+    trace.need(wakings > 5, f"{wakings} sched_waking events")
+    trace.need(trace.of("ftrace_stats"), "no ftrace_stats")
+    return f"{switches} switches, {wakings} wakings on {len(last)} cpus"
+
+
+def check_probes(trace):
+    processes = [p for packet in trace.of("process_tree") for p in packet.process_tree.processes]
+    trace.need(any(p.pid == os.getpid() or p.pid == os.getppid() for p in processes),
+               "process_tree without a process that runs for sure")
+    trace.need(all(p.cmdline for p in processes if p.pid == os.getppid()), "no command line")
+    polls = [p.process_stats for p in trace.of("process_stats")]
+    trace.need(any(s.processes for s in polls), "no process_stats")
+    sys = [p.sys_stats for p in trace.of("sys_stats")]
+    trace.need(sum(bool(s.meminfo) for s in sys) >= 3, "too few sys_stats with meminfo")
+    trace.need(sum(bool(s.vmstat) for s in sys) >= 2, "too few sys_stats with vmstat")
+    trace.need(sum(bool(s.cpu_stat) for s in sys) >= 3, "too few sys_stats with cpu_stat")
+    times = [s.collection_end_timestamp for s in sys]
+    trace.need(times == sorted(times), "sys_stats go back in time")
+    idle = [[c.user_ns + c.system_mode_ns for c in s.cpu_stat] for s in sys if s.cpu_stat]
+    trace.need(idle == sorted(idle) or len(idle) < 2, "cpu time runs backwards")
+    trace.need(trace.of("cpu_info"), "no cpu_info")
+    return f"{len(processes)} processes, {len(polls)} process polls, {len(sys)} system polls"
+
+
+def check_example(trace):
+    trace.fault("the example's packets are not described yet")
+    return ""
+
+
+CHECKS = {
+    "sdk": check_sdk,
+    "ftrace": check_ftrace,
+    "probes": check_probes,
+    "example": check_example,
+}
+
+
+def main():
+    source, _service, path, pid, duration_ms = sys.argv[1:]
+    trace = Trace(path)
+    check_schema(trace)
+    check_service_packets(trace, int(duration_ms))
+    check_loss(trace)
+    check_trust(trace, int(pid))
+    summary = CHECKS[source](trace)
+    if trace.faults:
+        faults = list(dict.fromkeys(trace.faults))
+        more = len(faults) - FAULTS_MAX
+        print("\n".join(faults[:FAULTS_MAX]))
+        if more > 0:
+            print(f"and {more} more")
+        sys.exit(1)
+    print(f"{len(trace.packets)} packets, {trace.size // 1024} KiB: {summary}")
+
+
+main()

@@ -1,0 +1,113 @@
+//! Tracing with every combination of the C++ programs and ours.
+//!
+//! A cell is a service, a consumer and a source of data, each in a process of its own, in a folder
+//! and with sockets of its own. The consumer records for a moment; then `interop/check.py` decodes
+//! the file with the official Python schema and holds it against what the source is known to send.
+//! `peer` fetches the other side.
+
+mod cell;
+mod peer;
+mod process;
+
+use crate::Outcome;
+use crate::ctx::Ctx;
+use crate::machine;
+use cell::{Cell, Place, Side, Source};
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::Instant;
+
+pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
+    let keep = arguments.iter().any(|a| a == "--keep");
+    let names: Vec<&String> = arguments.iter().filter(|a| !a.starts_with("--")).collect();
+    let cells: Vec<Cell> = matrix()
+        .into_iter()
+        .filter(|c| names.is_empty() || names.iter().any(|n| c.matches(n)))
+        .collect();
+    if arguments.iter().any(|a| a == "--list") {
+        cells.iter().for_each(|c| println!("{}", c.name()));
+        return Ok(());
+    }
+    if cells.is_empty() {
+        return Err("no such cell; --list names them".to_owned());
+    }
+    let place = prepare(ctx, &cells)?;
+    let failures = run_cells(ctx, &place, cells, keep);
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}
+
+/// Every service with every consumer with every source.
+fn matrix() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for source in Source::ALL {
+        for service in [Side::Ours, Side::Cpp] {
+            for consumer in [Side::Ours, Side::Cpp] {
+                cells.push(Cell { service, consumer, source });
+            }
+        }
+    }
+    cells
+}
+
+/// Fetches and builds what these cells need, and no more.
+fn prepare(ctx: &Ctx, cells: &[Cell]) -> Result<Place, String> {
+    let peer = peer::programs(ctx)?;
+    let python = peer::python(ctx)?;
+    let ours = ctx.root().join("target/debug");
+    ctx.run(ctx.cargo().args(["build", "--package", "tracebox", "--bins"]))?;
+    if cells.iter().any(|c| c.source == Source::Example) {
+        let mut command = ctx.cargo();
+        ctx.run(command.args(["build", "--package", "tracing-core", "--example", "producer"]))?;
+    }
+    let sdk = ctx.target("interop")?;
+    if cells.iter().any(|c| c.source == Source::Sdk) {
+        machine::need(ctx, "c++", "g++")?;
+        let mut command = ctx.cargo();
+        command.args(["build", "--manifest-path", "interop/Cargo.toml"]);
+        ctx.run(command.env("CARGO_TARGET_DIR", &sdk))?;
+    }
+    if cells.iter().any(|c| c.source == Source::Ftrace) {
+        machine::tracefs(ctx).map_err(|e| format!("cells with ftrace cannot run: {e}"))?;
+    }
+    let check = ctx.root().join("interop/check.py");
+    Ok(Place { ours, peer, sdk: sdk.join("debug"), python, check })
+}
+
+/// Two at a time, but ftrace one after the other: the kernel has it only once.
+fn run_cells(ctx: &Ctx, place: &Place, cells: Vec<Cell>, keep: bool) -> Vec<String> {
+    let (exclusive, free): (VecDeque<_>, VecDeque<_>) =
+        cells.into_iter().partition(|c| c.source == Source::Ftrace);
+    let (exclusive, free) = (Mutex::new(exclusive), Mutex::new(free));
+    let failures = Mutex::new(Vec::new());
+    let next = |queue: &Mutex<VecDeque<Cell>>| queue.lock().ok().and_then(|mut q| q.pop_front());
+    let work = |cell: Cell| {
+        let began = Instant::now();
+        let outcome = cell.run(place, keep);
+        let seconds = began.elapsed().as_secs_f32();
+        match outcome {
+            Ok(summary) => {
+                ctx.say(format_args!("ok    {:<22} {seconds:>4.1} s  {summary}", cell.name()));
+            }
+            Err(error) => {
+                ctx.say(format_args!("FAIL  {:<22} {seconds:>4.1} s\n{error}", cell.name()));
+                let first = error.lines().next().unwrap_or_default();
+                if let Ok(mut failures) = failures.lock() {
+                    failures.push(format!("{}: {first}", cell.name()));
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while let Some(cell) = next(&exclusive).or_else(|| next(&free)) {
+                work(cell);
+            }
+        });
+        scope.spawn(|| {
+            while let Some(cell) = next(&free) {
+                work(cell);
+            }
+        });
+    });
+    failures.into_inner().unwrap_or_default()
+}
