@@ -1,5 +1,7 @@
 //! The clocks of the machine, all at once.
 
+use std::time::Duration;
+
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::time::Now;
@@ -31,4 +33,26 @@ fn read(clock: ClockId) -> u64 {
     let seconds = u64::try_from(at.tv_sec).unwrap_or(0);
     let nanos = u64::try_from(at.tv_nsec).unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+}
+
+/// When somebody stops waiting: after some time, or never.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline(Option<u64>);
+
+impl Deadline {
+    /// `timeout` from now; `None` is never. Time does not pass while the machine is suspended.
+    #[must_use]
+    pub fn after(timeout: Option<Duration>) -> Self {
+        Self(timeout.map(|timeout| {
+            let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+            read(ClockId::Monotonic).saturating_add(ns)
+        }))
+    }
+
+    /// What is left of the time: zero once it is over, `None` for ever.
+    #[must_use]
+    pub fn left(self) -> Option<Duration> {
+        let until = self.0?;
+        Some(Duration::from_nanos(until.saturating_sub(read(ClockId::Monotonic))))
+    }
 }

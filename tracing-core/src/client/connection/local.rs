@@ -5,7 +5,7 @@
 use core::marker::PhantomData;
 use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -13,6 +13,7 @@ use super::{Attachment, Connection, ConnectionError, ConnectionWaker, Received, 
 use crate::ids::{CallId, ClientId};
 use crate::ipc::port::{ConsumerPort, ProducerPort};
 use crate::ipc::{Port, Rejected};
+use crate::os::clock::Deadline;
 use crate::os::poll::Wake;
 use crate::os::shm::MapError;
 use crate::shm::Region;
@@ -290,7 +291,7 @@ impl<P: LocalPort> Connection<P> for LocalConnection<P> {
     }
 
     fn receive(&mut self, timeout: Option<Duration>) -> Received {
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline = Deadline::after(timeout);
         loop {
             if self.waker.take() {
                 return Received::Woken;
@@ -310,15 +311,10 @@ impl<P: LocalPort> Connection<P> for LocalConnection<P> {
                 continue;
             }
             drop(state);
-            match deadline {
+            match deadline.left() {
                 None => drop(wait(&condition.1, sleep)),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return Received::TimedOut;
-                    }
-                    drop(condition.1.wait_timeout(sleep, left));
-                }
+                Some(Duration::ZERO) => return Received::TimedOut,
+                Some(left) => drop(condition.1.wait_timeout(sleep, left)),
             }
         }
     }

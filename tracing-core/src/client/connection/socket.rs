@@ -1,13 +1,14 @@
 //! The connection over a socket: the client state machine, its bytes, and sleeping in between.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Attachment, Connection, ConnectionError, ConnectionWaker, Received, Sleeper};
 use crate::error::OsError;
 use crate::ids::CallId;
 use crate::ipc::{Client, ClientEvent, Port};
 use crate::limits::CLIENT_QUEUE_BYTES_MAX;
+use crate::os::clock::Deadline;
 use crate::os::poll::{self, Wake};
 use crate::os::shm::{self, MapError};
 use crate::os::socket::{self, Address, Stream};
@@ -131,7 +132,7 @@ impl<P: Port> Connection<P> for SocketConnection<P> {
     }
 
     fn receive(&mut self, timeout: Option<Duration>) -> Received {
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline = Deadline::after(timeout);
         loop {
             if self.waker.take() {
                 return Received::Woken;
@@ -146,7 +147,7 @@ impl<P: Port> Connection<P> for SocketConnection<P> {
                 None => {}
             }
             self.write();
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let left = deadline.left();
             self.sleep(left);
             if left.is_some_and(|left| left.is_zero()) {
                 // One look was taken above even so: what it brought comes out first.

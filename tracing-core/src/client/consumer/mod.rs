@@ -14,7 +14,7 @@ mod read;
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use protos::consumer_port::Request;
@@ -35,6 +35,7 @@ use crate::ids::CallId;
 use crate::ipc::port::ConsumerPort;
 use crate::ipc::{Port, Rejected};
 use crate::limits::{CALL_TIMEOUT_MS, FLUSH_GRACE_MS, FLUSH_TIMEOUT_MS};
+use crate::os::clock::Deadline;
 use crate::os::socket::{self, Address};
 
 /// What ended a [`Consumer::wait`].
@@ -310,7 +311,7 @@ impl Consumer {
     /// [`ConsumerError::Service`] when the service refused the session, or it ended with an error;
     /// [`ConsumerError::Disconnected`] when the service is gone.
     pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Waited, ConsumerError> {
-        let deadline = deadline(timeout);
+        let deadline = Deadline::after(timeout);
         loop {
             if let Some(event) = self.events.pop_front() {
                 return Ok(Waited::Event(Box::new(event)));
@@ -340,7 +341,7 @@ impl Consumer {
     ) -> Result<Bytes, ConsumerError> {
         let method = ConsumerPort::method_name(&request);
         let sent = self.connection.send(request, true, attachment)?;
-        let deadline = deadline(Some(Duration::from_millis(timeout_ms)));
+        let deadline = Deadline::after(Some(Duration::from_millis(timeout_ms)));
         loop {
             match self.step(deadline)? {
                 Step::Reply { call, result, .. } if call == sent => {
@@ -361,7 +362,7 @@ impl Consumer {
     ) -> Result<(), ConsumerError> {
         let method = ConsumerPort::method_name(&request);
         let sent = self.connection.send(request, true, Attachment::None)?;
-        let mut until = deadline(Some(inactivity));
+        let mut until = Deadline::after(Some(inactivity));
         loop {
             match self.step(until)? {
                 Step::Reply { call, result, has_more } if call == sent => {
@@ -369,7 +370,7 @@ impl Consumer {
                     if !has_more {
                         return Ok(());
                     }
-                    until = deadline(Some(inactivity));
+                    until = Deadline::after(Some(inactivity));
                 }
                 Step::Reply { .. } | Step::Other => {}
                 Step::TimedOut => return Err(ConsumerError::TimedOut(method)),
@@ -378,9 +379,8 @@ impl Consumer {
     }
 
     /// Takes one thing from the connection; what concerns the session is put away.
-    fn step(&mut self, deadline: Option<Instant>) -> Result<Step, ConsumerError> {
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        match self.connection.receive(left) {
+    fn step(&mut self, deadline: Deadline) -> Result<Step, ConsumerError> {
+        match self.connection.receive(deadline.left()) {
             Received::Reply { call, result, .. } if Some(call) == self.enabled => {
                 self.enabled = None;
                 self.ended = Some(ended(result));
@@ -421,8 +421,4 @@ fn ended(result: Result<Bytes, Rejected>) -> Result<(), ConsumerError> {
 
 fn decode<M: Message>(method: &'static str, bytes: &[u8]) -> Result<M, ConsumerError> {
     M::decode(bytes).map_err(|error| ConsumerError::Malformed { method, error })
-}
-
-fn deadline(timeout: Option<Duration>) -> Option<Instant> {
-    timeout.and_then(|timeout| Instant::now().checked_add(timeout))
 }
