@@ -15,5 +15,7 @@
 
 pub mod connection;
 pub mod consumer;
+pub mod data_source;
 pub mod in_process;
+pub mod producer;
 pub mod serve;

@@ -215,9 +215,8 @@ impl<'w> rt::Writer<'w> for Root<'w> {
 
 fn check(pages: usize, page_bytes: usize, options: ArbiterOptions, packets: &[(bool, Vec<Node>)]) {
     let (arbiter, park) = world(pages, page_bytes, options);
-    let mut writers: Vec<TraceWriter> = (0..2)
-        .map(|_| arbiter.create_writer(BufferId(1), BufferExhaustedPolicy::Stall))
-        .collect();
+    let mut writers: Vec<TraceWriter> =
+        (0..2).map(|_| arbiter.create_writer(BufferId(1), BufferExhaustedPolicy::Stall)).collect();
     for (second, nodes) in packets {
         let mut root: Root<'_> = writers[usize::from(*second)].new_packet_as();
         write(&mut root.0, nodes);
