@@ -1,1 +1,223 @@
-//! Central buffers: a ring of chunks per session buffer.
+//! Central buffers: where a session keeps the chunks of all its producers until they are read.
+//!
+//! ```text
+//!  copy_chunk ──>  | chunk | chunk | padding | chunk | chunk | ...       |
+//!  patch ───────>      ^ by (producer, writer, chunk id)   ^ write position, goes round
+//!                      │
+//!  begin_read,         └── next_packet: per sequence, in order of chunk ids, fragments joined
+//!  next_packet
+//! ```
+//!
+//! Layer 2. One buffer is private memory of the service and one contiguous allocation; producers
+//! only ever hand in copies. A *sequence* is what one writer of one producer writes; its chunks
+//! carry rising ids and may arrive out of order, come twice (copied while being written, then
+//! whole) or never. Packets are read out once, in order within their sequence, and the first packet
+//! after a loss says so.
+//!
+//! Trust: the producer's number and identity come from the connection. Everything else (writer,
+//! chunk id, counts, flags, payload, patches) is a claim. A false claim costs its own sequence data
+//! and moves [`Stats::abi_violations`]; it never reaches another producer's packets, panics or
+//! grows us beyond what the limits below say.
+//!
+//! [`TraceBuffer`] is the one type others see. Behind it stands the ring that every service of the
+//! last years has by default ([`v1`](self) in Perfetto's words, `trace_buffer_v1.cc`); a second
+//! kind can come beside it without a change for callers.
+#![deny(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_possible_truncation
+)]
+
+mod stats;
+mod v1;
+
+pub use self::stats::{HISTOGRAM_BUCKETS, Stats, WriterStats};
+
+use crate::ids::{ChunkId, ProducerId, WriterId};
+use crate::packet::Slices;
+use crate::shm::ChunkFlags;
+
+#[cfg(any(test, fuzzing, feature = "testing"))]
+pub mod testing;
+
+#[cfg(test)]
+mod props;
+#[cfg(test)]
+mod tests;
+
+/// What a buffer does when it is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Policy {
+    /// The oldest chunks make room for new ones.
+    #[default]
+    Ring,
+    /// The first chunk that would cost an unread one is refused, and all that come after it.
+    Discard,
+}
+
+/// Who is behind a producer, as the kernel or the machine's relay told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Identity {
+    /// User.
+    pub uid: u32,
+    /// Process, if known.
+    pub pid: Option<i32>,
+    /// Machine; 0 is the one the service runs on.
+    pub machine_id: u32,
+}
+
+/// What comes with a chunk's payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkMeta {
+    /// The producer, trusted.
+    pub producer: ProducerId,
+    /// Its identity, trusted.
+    pub identity: Identity,
+    /// Claimed writer.
+    pub writer: WriterId,
+    /// Claimed chunk id.
+    pub chunk: ChunkId,
+    /// Claimed number of fragments, whole ones and parts of packets.
+    pub fragments: u16,
+    /// Claimed flags.
+    pub flags: ChunkFlags,
+    /// Whether the writer is done with it. Of an unfinished chunk the last fragment is not taken.
+    pub complete: bool,
+}
+
+/// Four bytes that replace those a writer left open in a chunk it gave away already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patch {
+    /// Where, bytes from the start of the chunk's payload.
+    pub offset: u32,
+    /// What.
+    pub data: [u8; 4],
+}
+
+/// A packet lying in the buffer.
+#[derive(Clone, Debug)]
+pub struct PacketRef<'a> {
+    /// Its bytes; none of the slices is empty. No slices at all is an odd but legal packet: one
+    /// spread over several chunks with nothing in any.
+    pub slices: Slices<'a>,
+    /// Who wrote it.
+    pub producer: ProducerId,
+    /// With which writer.
+    pub writer: WriterId,
+    /// On whose behalf.
+    pub identity: Identity,
+    /// Whether packets of this sequence were lost before this one: the bits of
+    /// `TracePacket.previous_packet_dropped` (1 = lost, the only one this buffer knows). The first
+    /// packet of a sequence always says so.
+    pub dropped: u32,
+}
+
+/// One buffer of one session.
+#[derive(Debug)]
+pub struct TraceBuffer {
+    inner: Inner,
+}
+
+/// The kinds of buffer there are.
+#[derive(Debug)]
+enum Inner {
+    V1(v1::Buffer),
+}
+
+impl TraceBuffer {
+    /// A buffer of `bytes` bytes, rounded up to 16. Memory is reserved, and used as data comes in.
+    ///
+    /// None if there is no such memory, or for 0 or more than 2^32 - 1 bytes.
+    #[must_use]
+    pub fn new(bytes: usize, policy: Policy) -> Option<Self> {
+        v1::Buffer::new(bytes, policy).map(|v1| Self { inner: Inner::V1(v1) })
+    }
+
+    /// Takes in a chunk: `payload` is what follows the chunk's header, however much of it is used.
+    ///
+    /// A chunk that breaks a rule, or finds no room in a [`Policy::Discard`] buffer, is counted and
+    /// dropped. A chunk that is here already is extended in place if this copy has more fragments.
+    #[inline]
+    pub fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]) {
+        match &mut self.inner {
+            Inner::V1(b) => b.copy_chunk(meta, payload),
+        }
+    }
+
+    /// Patches a chunk; `more` says that others are to come, and keeps the chunk unreadable.
+    ///
+    /// Returns whether all could be applied. The chunk may be gone (evicted, or never here), which
+    /// is normal, or the offset outside of it; those before the bad one stay applied.
+    pub fn patch(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        chunk: ChunkId,
+        patches: &[Patch],
+        more: bool,
+    ) -> bool {
+        match &mut self.inner {
+            Inner::V1(b) => b.patch(producer, writer, chunk, patches, more),
+        }
+    }
+
+    /// Goes to the first sequence. To be called before each batch of [`next_packet`](Self::next_packet).
+    pub fn begin_read(&mut self) {
+        match &mut self.inner {
+            Inner::V1(b) => b.begin_read(),
+        }
+    }
+
+    /// The next packet that is whole, taken out: it will not be given again.
+    ///
+    /// None when all has been read that can be now; also when the buffer changed since
+    /// [`begin_read`](Self::begin_read).
+    #[inline]
+    pub fn next_packet(&mut self) -> Option<PacketRef<'_>> {
+        match &mut self.inner {
+            Inner::V1(b) => b.next_packet(),
+        }
+    }
+
+    /// The counters.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        match &self.inner {
+            Inner::V1(b) => b.stats(),
+        }
+    }
+
+    /// How full the chunks of each sequence were, in order of first sight.
+    pub fn writer_stats(&self) -> impl Iterator<Item = &WriterStats> {
+        match &self.inner {
+            Inner::V1(b) => b.writer_stats().iter(),
+        }
+    }
+
+    /// What it does when full.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        match &self.inner {
+            Inner::V1(b) => b.policy(),
+        }
+    }
+
+    /// Whether a chunk ever came.
+    #[must_use]
+    pub fn has_data(&self) -> bool {
+        match &self.inner {
+            Inner::V1(b) => b.has_data(),
+        }
+    }
+
+    /// Bytes that were ever written to, which is what the buffer costs in memory.
+    #[must_use]
+    pub fn used_bytes(&self) -> usize {
+        match &self.inner {
+            Inner::V1(b) => b.used_bytes(),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The ring that every service has by default (`trace_buffer_v1.cc`).
+//!
+//! Chunks are kept whole, as they came, in the order they came ([`ring`]); an [`index`] finds them
+//! by sequence and id. Writing ([`write`](self)) evicts what is in its way, reading
+//! ([`read`](self)) takes nothing out: a chunk knows how many of its fragments were read, and goes
+//! when its place is needed.
+//!
+//! What follows from it, for readers of traces:
+//!
+//! - sequences come one after the other, by producer and writer, not in order of time;
+//! - a missing chunk stops its sequence until it comes, or until all before it were evicted;
+//! - a chunk that waits for patches hides what comes behind it;
+//! - the first packet of a sequence always says that something was lost before it, and so does
+//!   the first after its read predecessors were evicted.
+
+mod index;
+mod read;
+mod ring;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use self::index::Index;
+use self::read::Cursor;
+use self::ring::Ring;
+use super::{Patch, Policy, Stats, WriterStats};
+use crate::ids::{ChunkId, ProducerId, WriterId};
+use crate::shm::ChunkFlags;
+
+/// Sequences whose histograms are kept. Those that come later go without.
+const HISTOGRAMS_MAX: usize = 64 * 1024;
+
+/// One buffer.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    ring: Ring,
+    index: Index,
+    policy: Policy,
+    /// A discarding buffer that had to refuse a chunk refuses all others for ever.
+    discarding: bool,
+    has_data: bool,
+    cursor: Cursor,
+    /// Where the pieces of the packet found last lie, if it has several.
+    pieces: Vec<read::Piece>,
+    stats: Stats,
+    writers: Vec<WriterStats>,
+}
+
+impl Buffer {
+    pub(super) fn new(bytes: usize, policy: Policy) -> Option<Self> {
+        let ring = Ring::new(bytes)?;
+        let stats =
+            Stats { buffer_size: u64::try_from(bytes).unwrap_or(u64::MAX), ..Stats::default() };
+        Some(Self {
+            ring,
+            index: Index::default(),
+            policy,
+            discarding: false,
+            has_data: false,
+            cursor: Cursor::Idle,
+            pieces: Vec::new(),
+            stats,
+            writers: Vec::new(),
+        })
+    }
+
+    pub(super) fn patch(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        chunk: ChunkId,
+        patches: &[Patch],
+        more: bool,
+    ) -> bool {
+        self.cursor = Cursor::Idle;
+        let done = self.try_patch(producer, writer, chunk, patches, more).is_some();
+        if done {
+            let count = u64::try_from(patches.len()).unwrap_or(u64::MAX);
+            self.stats.patches_succeeded = self.stats.patches_succeeded.wrapping_add(count);
+        } else {
+            self.stats.patches_failed = self.stats.patches_failed.wrapping_add(1);
+        }
+        done
+    }
+
+    fn try_patch(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        id: ChunkId,
+        patches: &[Patch],
+        more: bool,
+    ) -> Option<()> {
+        let slot = self.index.find(producer, writer)?;
+        let chunk = self.index.sequence_mut(slot)?.chunks.get_mut(id)?;
+        let payload = self.ring.payload_mut(usize::try_from(chunk.offset).ok()?)?;
+        for patch in patches {
+            let start = usize::try_from(patch.offset).ok()?;
+            let place = payload.get_mut(start..start.checked_add(patch.data.len())?)?;
+            place.copy_from_slice(&patch.data);
+        }
+        if !more {
+            chunk.flags = chunk.flags.without(ChunkFlags::NEEDS_PATCHING);
+        }
+        Some(())
+    }
+
+    pub(super) fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    pub(super) fn writer_stats(&self) -> &[WriterStats] {
+        &self.writers
+    }
+
+    pub(super) fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    pub(super) fn has_data(&self) -> bool {
+        self.has_data
+    }
+
+    pub(super) fn used_bytes(&self) -> usize {
+        self.ring.used()
+    }
+}
