@@ -28,3 +28,6 @@ pub mod service;
 
 pub mod client;
 pub mod os;
+
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

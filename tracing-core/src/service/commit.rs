@@ -9,9 +9,9 @@ use protos::{CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequest
 
 use super::core::Service;
 use super::session::state::State;
+use crate::buffer::{ChunkMeta, Identity, Patch};
 use crate::ids::{BufferId, ChunkId, FlushId, ProducerId, SessionId, WriterId};
 use crate::limits;
-use crate::service::store::{ChunkMeta, Identity, Patch};
 use crate::shm::ChunkHeader;
 
 impl Service {

@@ -1,6 +1,6 @@
 //! What the service is told once, when it is made.
 
-use std::sync::Arc;
+use crate::sync::Arc;
 
 use crate::shm::Region;
 

@@ -9,8 +9,8 @@ use super::producers::{Producer, ProducerConnection};
 use super::session::state::Session;
 use super::timers::Timers;
 use super::{Input, Output, ServiceConfig};
+use crate::buffer::{Patch, TraceBuffer};
 use crate::ids::{BufferId, ClientId, ProducerId, SessionId};
-use crate::service::store::{Patch, TraceBuffer};
 use crate::time::{BootTime, Now};
 
 /// The tracing service. See the [module](super) for how to drive it.

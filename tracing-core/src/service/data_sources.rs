@@ -19,9 +19,9 @@ use super::session::config::target_buffer;
 use super::session::flush::FlushFlags;
 use super::session::state::{Instance, InstanceState, State};
 use super::timers::TimerKind;
+use crate::buffer::{Policy, TraceBuffer};
 use crate::ids::{FlushId, InstanceId, ProducerId, SessionId};
 use crate::limits;
-use crate::service::store::{Policy, TraceBuffer};
 
 /// Names one registration for as long as it stands: whose it is, and a running number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

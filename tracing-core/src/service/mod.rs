@@ -63,7 +63,6 @@ mod query;
 mod session;
 mod snapshot;
 mod stats;
-mod store;
 mod timers;
 
 pub use self::config::{HostInfo, RegionFactory, ServiceConfig};
@@ -71,3 +70,6 @@ pub use self::core::Service;
 pub use self::input::{FileError, Input, Peer};
 pub use self::output::{LogLevel, Output, Rejected};
 pub use self::port::{ConsumerRequest, ProducerRequest};
+
+#[cfg(test)]
+mod tests;

@@ -7,8 +7,8 @@ use protos::{
 use super::core::Service;
 use super::session::read::SequenceKey;
 use super::session::state::FinalFlush;
+use crate::buffer;
 use crate::ids::SessionId;
-use crate::service::store as buffer;
 
 impl Service {
     /// The statistics of a session and of the service, as of now.

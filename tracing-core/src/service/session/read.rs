@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use super::state::Lifecycle;
+use crate::buffer::TraceBuffer;
 use crate::ids::{CallId, ClientId, ProducerId, SessionId, WriterId};
 use crate::limits;
+use crate::packet::PacketStreamValidator;
 use crate::service::core::Service;
 use crate::service::outbox::Outbox;
 use crate::service::packets;
-use crate::service::store::PacketStreamValidator;
-use crate::service::store::TraceBuffer;
 
 /// Whether a sink takes more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -372,7 +372,7 @@ fn read_buffer(
 ) -> (Option<Room>, u64) {
     buffer.begin_read();
     while let Some(packet) = buffer.next_packet() {
-        let slices = packet.slices;
+        let slices: &[&[u8]] = &packet.slices;
         if !PacketStreamValidator::validate(slices) {
             passed.invalid += 1;
             continue;

@@ -10,12 +10,12 @@ use super::config::{self, Checked};
 use super::file::SessionFile;
 use super::flush::FlushStrategy;
 use super::state::{InstanceState, Lifecycle, Session, State, push_concurrent};
+use crate::buffer::TraceBuffer;
 use crate::ids::{BufferId, ClientId, FileId, SessionId};
 use crate::limits;
 use crate::service::FileError;
 use crate::service::core::Service;
 use crate::service::data_sources;
-use crate::service::store::TraceBuffer;
 use crate::service::timers::{Clock, TimerKind};
 
 impl Service {

@@ -1,0 +1,245 @@
+//! write_into_file: by descriptor and by path, its periods, its limit, its failures.
+
+use super::*;
+use crate::ids::FileId;
+use crate::testing::mock::decode_file;
+use crate::testing::shell::MemoryFile;
+use protos::TraceConfigWriteFlushMode as Mode;
+
+fn into_file(sources: &[&str]) -> TraceConfig {
+    TraceConfig { write_into_file: Some(true), ..config(sources) }
+}
+
+fn file(shell: &Shell, id: FileId) -> &MemoryFile {
+    &shell.files[&id]
+}
+
+/// A session that writes into a descriptor.
+fn started(shell: &mut Shell, config: TraceConfig) -> (MockProducer, MockConsumer, FileId) {
+    let mut producer = producer(shell, "p");
+    producer.register_name(shell, "ds");
+    let mut consumer = MockConsumer::connect(shell, 0);
+    let file = shell.open_file();
+    consumer.enable(shell, config, Some(file));
+    producer.commands(shell);
+    (producer, consumer, file)
+}
+
+#[test]
+fn exactly_one_of_descriptor_and_path() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, into_file(&[]), None);
+    assert!(consumer.ended(&mut shell).unwrap().contains("exactly one"));
+    let both = TraceConfig { output_path: Some("/x".into()), ..into_file(&[]) };
+    let fd = shell.open_file();
+    consumer.enable(&mut shell, both, Some(fd));
+    assert!(consumer.ended(&mut shell).unwrap().contains("exactly one"));
+    assert!(file(&shell, fd).closed);
+    assert!(shell.service.is_idle());
+    // A descriptor that nobody asked for is given back at once.
+    let fd = shell.open_file();
+    consumer.enable(&mut shell, config(&[]), Some(fd));
+    assert!(file(&shell, fd).closed);
+}
+
+#[test]
+fn write_into_file_with_path() {
+    let mut shell = Shell::new();
+    let config = TraceConfig { output_path: Some("/traces/x".into()), ..into_file(&["ds"]) };
+    let (mut producer, mut consumer) = recording(&mut shell, config);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("a")]);
+    consumer.disable(&mut shell);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    let file = shell.files.values().next().unwrap();
+    assert_eq!((file.path.as_str(), file.closed), ("/traces/x", true));
+    assert!(file.syncs > 0);
+    let packets = decode_file(&file.bytes);
+    assert_eq!(payloads(&packets), ["a"]);
+    assert_eq!(kinds(&packets).last().unwrap(), "TraceStats");
+}
+
+#[test]
+fn a_path_that_cannot_be_created() {
+    let mut shell = Shell::new();
+    shell.create_error = Some("File exists".into());
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let config = TraceConfig { output_path: Some("/x".into()), ..into_file(&[]) };
+    consumer.enable(&mut shell, config, None);
+    assert_eq!(consumer.ended(&mut shell).unwrap(), "failed to create /x: File exists");
+    assert!(shell.service.is_idle());
+    // The consumer may try again.
+    shell.create_error = None;
+    consumer.enable(&mut shell, into_file(&[]), None);
+    assert!(consumer.ended(&mut shell).is_some());
+}
+
+#[test]
+fn written_at_each_period_and_valid_in_between() {
+    let mut shell = Shell::new();
+    let config = TraceConfig {
+        file_write_period_ms: Some(100),
+        write_flush_mode: Some(Mode(2)),
+        ..into_file(&["ds"])
+    };
+    let (mut producer, mut consumer, id) = started(&mut shell, config);
+    let mut expect = Vec::new();
+    for round in 0..3 {
+        let text = round.to_string();
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(&text)]);
+        expect.push(text);
+        assert_eq!(payloads(&decode_file(&file(&shell, id).bytes)).len(), round);
+        shell.advance_ms(100);
+        assert_eq!(payloads(&decode_file(&file(&shell, id).bytes)), expect);
+    }
+    // Meanwhile nothing is to be had over IPC.
+    assert_eq!(consumer.read(&mut shell), []);
+    consumer.disable(&mut shell);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    assert!(file(&shell, id).closed);
+    assert_eq!(kinds(&consumer.read(&mut shell)), ["event ReadTracingBuffersCompleted"]);
+}
+
+#[test]
+fn flush_before_write_into_file() {
+    for (mode, flushes) in [(0, true), (2, false)] {
+        let mut shell = Shell::new();
+        let config = TraceConfig {
+            file_write_period_ms: Some(10_000),
+            write_flush_mode: Some(Mode(mode)),
+            ..into_file(&["ds"])
+        };
+        let (mut producer, _consumer, id) = started(&mut shell, config);
+        shell.advance_ms(10_000);
+        if flushes {
+            assert!(file(&shell, id).bytes.is_empty());
+            assert_eq!(words(&mut shell, &mut producer), ["flush 1 of [1] flags 0x11"]);
+            producer.write(&mut shell, WRITER, BUFFER, &[payload("flushed")]);
+            producer.ack_flush(&mut shell, 1);
+            assert_eq!(payloads(&decode_file(&file(&shell, id).bytes)), ["flushed"]);
+        } else {
+            assert!(words(&mut shell, &mut producer).is_empty());
+            assert!(!file(&shell, id).bytes.is_empty());
+        }
+    }
+}
+
+#[test]
+fn flush_failures_do_not_stop_the_file() {
+    let mut shell = Shell::new();
+    let config = TraceConfig { file_write_period_ms: Some(10_000), ..into_file(&["ds"]) };
+    let (_producer, _consumer, id) = started(&mut shell, config);
+    shell.advance_ms(15_000);
+    assert!(!file(&shell, id).bytes.is_empty(), "written after the flush timed out");
+}
+
+#[test]
+fn write_into_file_and_stop_on_max_size() {
+    let mut shell = Shell::new();
+    let config = TraceConfig {
+        max_file_size_bytes: Some(1024),
+        buffers: vec![buffer(1024)],
+        file_write_period_ms: Some(100),
+        write_flush_mode: Some(Mode(2)),
+        builtin_data_sources: Some(protos::TraceConfigBuiltinDataSource {
+            disable_trace_config: Some(true),
+            ..Default::default()
+        }),
+        ..into_file(&["ds"])
+    };
+    let (mut producer, mut consumer, id) = started(&mut shell, config);
+    for index in 0..100 {
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(&format!("{index:010}"))]);
+    }
+    shell.advance_ms(100);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    assert_eq!(words(&mut shell, &mut producer), ["stop 1"]);
+    let file = file(&shell, id);
+    assert!(file.closed && file.bytes.len() < 1024);
+    let texts = payloads(&decode_file(&file.bytes));
+    assert!(!texts.is_empty() && texts.len() < 100, "{}", texts.len());
+    assert!(texts.iter().enumerate().all(|(i, t)| *t == format!("{i:010}")));
+}
+
+#[test]
+fn large_buffers_are_written_in_passes() {
+    let mut shell = Shell::new();
+    let config = TraceConfig { buffers: vec![buffer(8192)], ..into_file(&["ds"]) };
+    let (mut producer, mut consumer, id) = started(&mut shell, config);
+    for index in 0..1000 {
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(&format!("{index:03000}"))]);
+    }
+    consumer.disable(&mut shell);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    assert_eq!(payloads(&decode_file(&file(&shell, id).bytes)).len(), 1000);
+}
+
+#[test]
+fn a_full_disk_ends_the_session_with_that_error() {
+    let mut shell = Shell::new();
+    let config = TraceConfig {
+        file_write_period_ms: Some(100),
+        write_flush_mode: Some(Mode(2)),
+        ..into_file(&["ds"])
+    };
+    let (mut producer, mut consumer, id) = started(&mut shell, config);
+    shell.advance_ms(100);
+    let good = file(&shell, id).bytes.clone();
+    shell.write_error = Some("No space left on device".into());
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("lost")]);
+    shell.advance_ms(100);
+    assert_eq!(
+        consumer.ended(&mut shell).unwrap(),
+        "writing the trace file failed: No space left on device"
+    );
+    assert_eq!(words(&mut shell, &mut producer), ["stop 1"]);
+    assert_eq!(file(&shell, id).bytes, good, "poisoned: nothing more is written");
+    consumer.free(&mut shell);
+    assert!(shell.service.is_idle());
+}
+
+#[test]
+fn an_error_of_the_last_write_reaches_the_consumer_too() {
+    let mut shell = Shell::new();
+    let (mut producer, mut consumer, _) = started(&mut shell, into_file(&["ds"]));
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("lost")]);
+    shell.write_error = Some("Input/output error".into());
+    consumer.disable(&mut shell);
+    assert!(consumer.ended(&mut shell).unwrap().contains("Input/output error"));
+    consumer.disconnect(&mut shell);
+    assert!(shell.service.is_idle());
+}
+
+#[test]
+fn a_consumer_that_vanishes_leaves_a_whole_file() {
+    let mut shell = Shell::new();
+    let (mut producer, consumer, id) = started(&mut shell, into_file(&["ds"]));
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("kept")]);
+    consumer.disconnect(&mut shell);
+    assert!(shell.service.is_idle());
+    assert!(file(&shell, id).closed);
+    let packets = decode_file(&file(&shell, id).bytes);
+    assert_eq!(payloads(&packets), ["kept"]);
+    assert_eq!(kinds(&packets).last().unwrap(), "TraceStats");
+}
+
+#[test]
+fn final_stats_count_what_came_after_the_first_drain() {
+    let mut shell = Shell::new();
+    let config = TraceConfig {
+        file_write_period_ms: Some(100),
+        write_flush_mode: Some(Mode(2)),
+        ..into_file(&["ds"])
+    };
+    let (mut producer, consumer, id) = started(&mut shell, config);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("a")]);
+    shell.advance_ms(100);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("b")]);
+    consumer.disable(&mut shell);
+    let packets = decode_file(&file(&shell, id).bytes);
+    let stats = packets.iter().rev().find_map(|p| match &p.data {
+        Some(TracePacketData::TraceStats(stats)) => Some(stats),
+        _ => None,
+    });
+    assert_eq!(stats.unwrap().buffer_stats[0].chunks_written, Some(2));
+}

@@ -1,0 +1,214 @@
+//! Flushes, however started, and what ends them.
+
+use super::*;
+use protos::producer_port::Request;
+use protos::{TraceConfigIncrementalStateConfig, TraceConfigWriteFlushMode as Mode};
+
+#[test]
+fn explicit_flush() {
+    let mut shell = Shell::new();
+    let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
+    let call = consumer.flush(&mut shell, 0);
+    assert_eq!(words(&mut shell, &mut producer), ["flush 1 of [1] flags 0x34"]);
+    assert_eq!(consumer.flushed(&mut shell, call), None);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("a")]);
+    producer.ack_flush(&mut shell, 1);
+    assert_eq!(consumer.flushed(&mut shell, call), Some(true));
+    assert_eq!(payloads(&consumer.read(&mut shell)), ["a"]);
+}
+
+#[test]
+fn batch_flushes() {
+    let mut shell = Shell::new();
+    let (producer, consumer) = recording(&mut shell, config(&["ds"]));
+    let calls: Vec<_> = (0..3).map(|_| consumer.flush(&mut shell, 0)).collect();
+    let late = consumer.flush(&mut shell, 10);
+    producer.ack_flush(&mut shell, 3);
+    for call in calls {
+        assert_eq!(consumer.flushed(&mut shell, call), Some(true));
+    }
+    shell.advance_ms(9);
+    assert_eq!(consumer.flushed(&mut shell, late), None);
+    shell.advance_ms(1);
+    assert_eq!(consumer.flushed(&mut shell, late), Some(false));
+}
+
+#[test]
+fn timeouts_from_call_config_and_default() {
+    for (call_ms, config_ms, expect) in [(7, 9, 7), (0, 9, 9), (0, 0, 5000)] {
+        let mut shell = Shell::new();
+        let config = TraceConfig { flush_timeout_ms: Some(config_ms), ..config(&["ds"]) };
+        let (_producer, consumer) = recording(&mut shell, config);
+        let call = consumer.flush(&mut shell, call_ms);
+        shell.advance_ms(expect - 1);
+        assert_eq!(consumer.flushed(&mut shell, call), None);
+        shell.advance_ms(1);
+        assert_eq!(consumer.flushed(&mut shell, call), Some(false));
+    }
+}
+
+#[test]
+fn acks_of_strangers_do_not_count() {
+    let mut shell = Shell::new();
+    let (_producer, consumer) = recording(&mut shell, config(&["ds"]));
+    let mut stranger = producer(&mut shell, "stranger");
+    stranger.register_name(&mut shell, "other");
+    let mut second = MockConsumer::connect(&mut shell, 0);
+    second.enable(&mut shell, config(&["other"]), None);
+    stranger.commands(&mut shell);
+    let call = consumer.flush(&mut shell, 0);
+    stranger.ack_flush(&mut shell, 1);
+    assert_eq!(consumer.flushed(&mut shell, call), None);
+}
+
+#[test]
+fn a_producer_that_left_is_not_waited_for() {
+    let mut shell = Shell::new();
+    let (producer, consumer) = recording(&mut shell, config(&["ds"]));
+    let call = consumer.flush(&mut shell, 0);
+    producer.disconnect(&mut shell);
+    assert_eq!(consumer.flushed(&mut shell, call), Some(true));
+}
+
+#[test]
+fn no_flush() {
+    let mut shell = Shell::new();
+    let quiet = |name| DataSourceDescriptor { no_flush: Some(true), ..descriptor(name) };
+    let mut one = producer(&mut shell, "one");
+    one.register(&mut shell, quiet("a"));
+    one.register_name(&mut shell, "b");
+    let mut two = producer(&mut shell, "two");
+    two.register(&mut shell, quiet("c"));
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["a", "b", "c"]), None);
+    one.commands(&mut shell);
+    two.commands(&mut shell);
+    let call = consumer.flush(&mut shell, 0);
+    assert_eq!(words(&mut shell, &mut one), ["flush 1 of [2] flags 0x34"]);
+    assert!(words(&mut shell, &mut two).is_empty());
+    one.ack_flush(&mut shell, 1);
+    assert_eq!(consumer.flushed(&mut shell, call), Some(true));
+}
+
+#[test]
+fn nobody_to_ask() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let call = consumer.flush(&mut shell, 0);
+    assert_eq!(consumer.flushed(&mut shell, call), Some(false), "no session");
+    consumer.enable(&mut shell, config(&[]), None);
+    let call = consumer.flush(&mut shell, 0);
+    assert_eq!(consumer.flushed(&mut shell, call), Some(true));
+    consumer.disable(&mut shell);
+    let call = consumer.flush(&mut shell, 0);
+    assert_eq!(consumer.flushed(&mut shell, call), Some(false), "not started any more");
+}
+
+#[test]
+fn pending_flushes_are_bounded() {
+    let mut shell = Shell::new();
+    let (_producer, consumer) = recording(&mut shell, config(&["ds"]));
+    let max = crate::limits::FLUSHES_PENDING_MAX;
+    let calls: Vec<_> = (0..max + 2).map(|_| consumer.flush(&mut shell, 0)).collect();
+    assert_eq!(consumer.flushed(&mut shell, calls[max]), None);
+    assert_eq!(consumer.flushed(&mut shell, calls[max + 1]), Some(false));
+    // The end of the session answers all of them.
+    consumer.free(&mut shell);
+    assert_eq!(consumer.flushed(&mut shell, calls[0]), Some(false));
+    assert_eq!(consumer.flushed(&mut shell, calls[max]), Some(false));
+}
+
+#[test]
+fn implicit_flush_on_timed_traces() {
+    let mut shell = Shell::new();
+    let config = TraceConfig { duration_ms: Some(1), ..config(&["ds"]) };
+    let (mut producer, mut consumer) = recording(&mut shell, config);
+    shell.advance_ms(1);
+    assert_eq!(words(&mut shell, &mut producer), ["flush 1 of [1] flags 0x12"]);
+    // Silence: the end comes after the timeout, and the stats say that the flush failed.
+    shell.advance_ms(4999);
+    assert_eq!(consumer.ended(&mut shell), None);
+    shell.advance_ms(1);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    let packets = consumer.read(&mut shell);
+    let stats = packets.iter().find_map(|p| match &p.data {
+        Some(TracePacketData::TraceStats(stats)) => Some(stats),
+        _ => None,
+    });
+    assert_eq!(stats.unwrap().final_flush_outcome.unwrap().0, 2);
+    assert!(kinds(&packets).contains(&"event LastFlushSlowDataSources".into()));
+}
+
+#[test]
+fn periodic_flush() {
+    let mut shell = Shell::new();
+    let config = TraceConfig { flush_period_ms: Some(100), ..config(&["ds"]) };
+    let (mut producer, consumer) = recording(&mut shell, config);
+    for round in 1..=3u64 {
+        shell.advance_ms(100);
+        assert_eq!(words(&mut shell, &mut producer), [format!("flush {round} of [1] flags 0x11")]);
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(&round.to_string())]);
+        producer.ack_flush(&mut shell, round);
+    }
+    consumer.disable(&mut shell);
+    producer.commands(&mut shell);
+    shell.advance_ms(1000);
+    assert!(words(&mut shell, &mut producer).is_empty());
+    assert_eq!(payloads(&consumer.read(&mut shell)), ["1", "2", "3"]);
+}
+
+#[test]
+fn periodic_clear_incremental_state() {
+    let mut shell = Shell::new();
+    let clears = |name| DataSourceDescriptor {
+        handles_incremental_state_clear: Some(true),
+        ..descriptor(name)
+    };
+    let mut producer = producer(&mut shell, "p");
+    producer.register(&mut shell, clears("a"));
+    producer.register_name(&mut shell, "b");
+    producer.register(&mut shell, clears("c"));
+    producer.register(&mut shell, clears("unused"));
+    let config = TraceConfig {
+        incremental_state_config: Some(TraceConfigIncrementalStateConfig {
+            clear_period_ms: Some(50),
+            ..Default::default()
+        }),
+        ..config(&["a", "b", "c"])
+    };
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config, None);
+    producer.commands(&mut shell);
+    shell.advance_ms(150);
+    assert_eq!(words(&mut shell, &mut producer), ["clear [1, 3]"; 3]);
+}
+
+#[test]
+fn flush_strategies() {
+    use crate::service::session::flush::FlushStrategy::{self, *};
+    let choose = |mode: i32, write_ms, flush_ms| {
+        let config = TraceConfig {
+            write_into_file: Some(true),
+            write_flush_mode: Some(Mode(mode)),
+            file_write_period_ms: Some(write_ms),
+            flush_period_ms: Some(flush_ms),
+            ..Default::default()
+        };
+        FlushStrategy::choose(&config)
+    };
+    assert_eq!(choose(0, 0, 0).0, Periodic(5000));
+    assert_eq!(choose(1, 5001, 0).0, OnWrite);
+    assert!(choose(1, 5001, 7).1.is_some());
+    assert_eq!(choose(2, 5001, 0), (None, Option::None));
+    assert_eq!(choose(2, 5001, 7), (Periodic(7), Option::None));
+    assert_eq!(choose(3, 100, 0).0, OnWrite);
+    let no_file = TraceConfig { flush_period_ms: Some(7), ..Default::default() };
+    assert_eq!(FlushStrategy::choose(&no_file).0, Periodic(7));
+}
+
+#[test]
+fn a_fence_is_answered_after_what_came_before() {
+    let mut shell = Shell::new();
+    let (producer, _consumer) = recording(&mut shell, config(&["ds"]));
+    assert!(producer.call(&mut shell, Request::Sync(Default::default()))[0].response.is_some());
+}

@@ -1,0 +1,233 @@
+//! Set-up, start, stop, and everybody who may vanish meanwhile.
+
+use super::*;
+use protos::producer_port::Request;
+
+fn notifying(name: &str, start: bool, stop: bool) -> DataSourceDescriptor {
+    DataSourceDescriptor {
+        will_notify_on_start: Some(start),
+        will_notify_on_stop: Some(stop),
+        ..descriptor(name)
+    }
+}
+
+fn stopped(shell: &mut Shell, producer: &MockProducer, id: u64) {
+    let request =
+        protos::NotifyDataSourceStoppedRequest { data_source_id: Some(id), ..Default::default() };
+    producer.call(shell, Request::NotifyDataSourceStopped(request));
+}
+
+#[test]
+fn enable_and_disable_tracing() {
+    let mut shell = Shell::new();
+    let mut producer = producer(&mut shell, "mock_producer");
+    producer.register_name(&mut shell, "ds");
+    let mut config = config(&["ds"]);
+    config.data_sources[0].producer_name_regex_filter = vec!["mock_[p]roducer".into()];
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config, None);
+    // Started already: harmless.
+    consumer.start(&mut shell);
+    assert_eq!(
+        words(&mut shell, &mut producer),
+        ["setup_tracing Some(4) KB", "setup 1", "start 1"]
+    );
+    consumer.disable(&mut shell);
+    assert_eq!(words(&mut shell, &mut producer), ["stop 1"]);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    consumer.disable(&mut shell);
+    assert!(words(&mut shell, &mut producer).is_empty());
+}
+
+#[test]
+fn setups_before_starts_across_producers() {
+    let mut shell = Shell::new();
+    let mut one = producer(&mut shell, "one");
+    let mut two = producer(&mut shell, "two");
+    two.register_name(&mut shell, "b");
+    one.register_name(&mut shell, "a");
+    one.register_name(&mut shell, "b");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["b", "a"]), None);
+    let log = (words(&mut shell, &mut one), words(&mut shell, &mut two));
+    insta::assert_debug_snapshot!(log, @r#"
+    (
+        [
+            "setup_tracing Some(4) KB",
+            "setup 2",
+            "setup 3",
+            "start 2",
+            "start 3",
+        ],
+        [
+            "setup_tracing Some(4) KB",
+            "setup 1",
+            "start 1",
+        ],
+    )
+    "#);
+}
+
+#[test]
+fn session_ids_and_one_smb_for_all() {
+    let mut shell = Shell::new();
+    let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
+    consumer.disconnect(&mut shell);
+    assert_eq!(words(&mut shell, &mut producer), ["stop 1"]);
+    for round in 2..=3u64 {
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        consumer.enable(&mut shell, config(&["ds"]), None);
+        let commands = producer.commands(&mut shell);
+        let Cmd::SetupDataSource(setup) = &commands[0] else { panic!("{commands:?}") };
+        assert_eq!(setup.config.as_ref().unwrap().tracing_session_id, Some(round));
+        assert_eq!(setup.config.as_ref().unwrap().target_buffer, Some(round as u32));
+        consumer.disconnect(&mut shell);
+        producer.commands(&mut shell);
+    }
+    assert!(shell.service.is_idle());
+}
+
+#[test]
+fn deferred_start() {
+    let mut shell = Shell::new();
+    let config =
+        TraceConfig { deferred_start: Some(true), duration_ms: Some(1), ..config(&["ds"]) };
+    let mut producer = producer(&mut shell, "p");
+    producer.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config, None);
+    shell.advance_ms(1000);
+    assert_eq!(words(&mut shell, &mut producer), ["setup_tracing Some(4) KB", "setup 1"]);
+    consumer.start(&mut shell);
+    assert_eq!(words(&mut shell, &mut producer), ["start 1"]);
+    shell.advance_ms(1);
+    assert_eq!(words(&mut shell, &mut producer), ["flush 1 of [1] flags 0x12"]);
+    producer.ack_flush(&mut shell, 1);
+    assert_eq!(words(&mut shell, &mut producer), ["stop 1"]);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+}
+
+#[test]
+fn disconnect_consumer_while_tracing() {
+    let mut shell = Shell::new();
+    let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
+    consumer.disconnect(&mut shell);
+    assert_eq!(words(&mut shell, &mut producer), ["stop 1"]);
+    assert!(shell.service.is_idle());
+}
+
+#[test]
+fn reconnect_producer_while_tracing() {
+    let mut shell = Shell::new();
+    let (old, mut consumer) = recording(&mut shell, config(&["ds"]));
+    old.disconnect(&mut shell);
+    let mut new = producer(&mut shell, "producer");
+    new.register_name(&mut shell, "ds");
+    assert_eq!(words(&mut shell, &mut new), ["setup_tracing Some(4) KB", "setup 2", "start 2"]);
+    assert_eq!(consumer.ended(&mut shell), None);
+}
+
+#[test]
+fn tracing_ends_when_all_acked_the_stop() {
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, "p");
+    producer.register(&mut shell, notifying("a", false, true));
+    producer.register(&mut shell, notifying("b", false, true));
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["a", "b"]), None);
+    // Not asked to stop yet: without effect.
+    stopped(&mut shell, &producer, 1);
+    consumer.disable(&mut shell);
+    stopped(&mut shell, &producer, 1);
+    stopped(&mut shell, &producer, 1);
+    assert_eq!(consumer.ended(&mut shell), None);
+    stopped(&mut shell, &producer, 99);
+    assert_eq!(consumer.ended(&mut shell), None);
+    stopped(&mut shell, &producer, 2);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+}
+
+#[test]
+fn foreign_stop_acks_are_ignored() {
+    let mut shell = Shell::new();
+    let producer1 = producer(&mut shell, "p");
+    producer1.register(&mut shell, notifying("ds", false, true));
+    let stranger = producer(&mut shell, "stranger");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    consumer.disable(&mut shell);
+    stopped(&mut shell, &stranger, 1);
+    assert_eq!(consumer.ended(&mut shell), None);
+    // The one that was waited for goes away: nobody is left.
+    producer1.disconnect(&mut shell);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+}
+
+#[test]
+fn tracing_ends_anyway_in_case_of_timeout() {
+    for (asked, timeout) in [(1, 1), (0, 5000)] {
+        let mut shell = Shell::new();
+        let producer = producer(&mut shell, "p");
+        producer.register(&mut shell, notifying("ds", false, true));
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        let config = TraceConfig { data_source_stop_timeout_ms: Some(asked), ..config(&["ds"]) };
+        consumer.enable(&mut shell, config, None);
+        consumer.disable(&mut shell);
+        shell.advance_ms(timeout - 1);
+        assert_eq!(consumer.ended(&mut shell), None);
+        shell.advance_ms(1);
+        assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    }
+}
+
+#[test]
+fn data_source_added_while_stopping() {
+    let mut shell = Shell::new();
+    let mut producer = producer(&mut shell, "p");
+    producer.register(&mut shell, notifying("ds", false, true));
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds", "late"]), None);
+    consumer.disable(&mut shell);
+    producer.register_name(&mut shell, "late");
+    assert_eq!(
+        words(&mut shell, &mut producer),
+        ["setup_tracing Some(4) KB", "setup 1", "start 1", "stop 1"]
+    );
+    consumer.disconnect(&mut shell);
+    assert!(words(&mut shell, &mut producer).is_empty());
+    assert!(shell.service.is_idle());
+}
+
+#[test]
+fn unregistering_stops_all_instances_of_the_name() {
+    let mut shell = Shell::new();
+    let mut producer = producer(&mut shell, "p");
+    producer.register_name(&mut shell, "ds");
+    producer.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    producer.commands(&mut shell);
+    let request = protos::UnregisterDataSourceRequest {
+        data_source_name: Some("ds".into()),
+        ..Default::default()
+    };
+    producer.call(&mut shell, Request::UnregisterDataSource(request));
+    assert_eq!(words(&mut shell, &mut producer), ["stop 1", "stop 2"]);
+    consumer.disable(&mut shell);
+    assert!(words(&mut shell, &mut producer).is_empty());
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+}
+
+#[test]
+fn same_inputs_same_outputs() {
+    let run = || {
+        let mut shell = Shell::new();
+        let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
+        producer.write(&mut shell, WRITER, BUFFER, &[payload("a")]);
+        shell.advance_ms(20_000);
+        consumer.disable(&mut shell);
+        let packets = consumer.read(&mut shell);
+        (format!("{packets:?}"), format!("{:?}", shell.log))
+    };
+    assert_eq!(run(), run());
+}

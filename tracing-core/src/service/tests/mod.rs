@@ -1,0 +1,143 @@
+//! Scenarios through the front door: requests in, replies and files out.
+//!
+//! Names follow upstream's `tracing_service_impl_unittest.cc` where a test of that name exists.
+
+mod admission;
+mod commits;
+mod events;
+mod files;
+mod flushes;
+mod lifecycle;
+mod reading;
+mod registry;
+
+use protos::GetAsyncCommandResponseCmd as Cmd;
+use protos::{
+    DataSourceConfig, DataSourceDescriptor, TraceConfig, TraceConfigBufferConfig,
+    TraceConfigDataSource, TracePacket, TracePacketData,
+    TracePacketOptionalTrustedPacketSequenceId, TracePacketOptionalTrustedUid,
+};
+
+use super::Peer;
+use crate::ids::{BufferId, WriterId};
+pub(super) use crate::testing::mock::{MockConsumer, MockProducer};
+pub(super) use crate::testing::shell::Shell;
+
+/// One buffer of 128 KB and data sources by name.
+pub(super) fn config(sources: &[&str]) -> TraceConfig {
+    TraceConfig { buffers: vec![buffer(128)], data_sources: named(sources), ..Default::default() }
+}
+
+pub(super) fn buffer(kb: u32) -> TraceConfigBufferConfig {
+    TraceConfigBufferConfig { size_kb: Some(kb), ..Default::default() }
+}
+
+pub(super) fn named(sources: &[&str]) -> Vec<TraceConfigDataSource> {
+    let source = |name: &&str| TraceConfigDataSource {
+        config: Some(DataSourceConfig { name: Some((*name).into()), ..Default::default() }),
+        ..Default::default()
+    };
+    sources.iter().map(source).collect()
+}
+
+pub(super) fn descriptor(name: &str) -> DataSourceDescriptor {
+    DataSourceDescriptor { name: Some(name.into()), ..Default::default() }
+}
+
+pub(super) fn peer(uid: u32) -> Peer {
+    Peer { uid, pid: Some(1025), ..Peer::default() }
+}
+
+pub(super) fn producer(shell: &mut Shell, name: &str) -> MockProducer {
+    MockProducer::connect(shell, name, peer(42))
+}
+
+/// A packet with a payload.
+pub(super) fn payload(text: &str) -> TracePacket {
+    TracePacket {
+        data: Some(TracePacketData::ForTesting(protos::TestEvent {
+            str: Some(text.into()),
+            ..Default::default()
+        })),
+        ..Default::default()
+    }
+}
+
+pub(super) fn trusted_uid(packet: &TracePacket) -> Option<i32> {
+    let TracePacketOptionalTrustedUid::TrustedUid(uid) = packet.optional_trusted_uid.as_ref()?;
+    Some(*uid)
+}
+
+pub(super) fn sequence(packet: &TracePacket) -> Option<u32> {
+    let id = packet.optional_trusted_packet_sequence_id.as_ref()?;
+    let TracePacketOptionalTrustedPacketSequenceId::TrustedPacketSequenceId(id) = id;
+    Some(*id)
+}
+
+/// The payloads among packets, in order.
+pub(super) fn payloads(packets: &[TracePacket]) -> Vec<String> {
+    let texts = packets.iter().filter_map(|p| match &p.data {
+        Some(TracePacketData::ForTesting(event)) => event.str.clone(),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// A command in a word.
+pub(super) fn word(command: &Cmd) -> String {
+    let ids = |ids: &[u64]| format!("{ids:?}");
+    match command {
+        Cmd::SetupTracing(s) => format!("setup_tracing {:?} KB", s.shared_buffer_page_size_kb),
+        Cmd::SetupDataSource(s) => format!("setup {}", s.new_instance_id.unwrap_or(0)),
+        Cmd::StartDataSource(s) => format!("start {}", s.new_instance_id.unwrap_or(0)),
+        Cmd::StopDataSource(s) => format!("stop {}", s.instance_id.unwrap_or(0)),
+        Cmd::Flush(f) => format!(
+            "flush {} of {} flags {:#x}",
+            f.request_id.unwrap_or(0),
+            ids(&f.data_source_ids),
+            f.flags.unwrap_or(0)
+        ),
+        Cmd::ClearIncrementalState(c) => format!("clear {}", ids(&c.data_source_ids)),
+    }
+}
+
+/// The commands that came, in words.
+pub(super) fn words(shell: &mut Shell, producer: &mut MockProducer) -> Vec<String> {
+    producer.commands(shell).iter().map(word).collect()
+}
+
+/// What kind of packet each is.
+pub(super) fn kinds(packets: &[TracePacket]) -> Vec<String> {
+    packets.iter().map(kind).collect()
+}
+
+fn kind(packet: &TracePacket) -> String {
+    let Some(data) = &packet.data else { return "empty".into() };
+    match data {
+        TracePacketData::ServiceEvent(event) => {
+            let text = format!("{:?}", event.event_type);
+            let name = text.trim_start_matches("Some(").split(['(', ' ']).next().unwrap_or("");
+            format!("event {name}")
+        }
+        TracePacketData::ForTesting(event) => {
+            format!("payload {}", event.str.as_deref().unwrap_or_default())
+        }
+        other => {
+            let text = format!("{other:?}");
+            text.split(['(', ' ']).next().unwrap_or("").to_owned()
+        }
+    }
+}
+
+pub(super) const WRITER: WriterId = WriterId(1);
+pub(super) const BUFFER: BufferId = BufferId(1);
+
+/// A producer with a started data source "ds" in a session, its set-up commands taken.
+pub(super) fn recording(shell: &mut Shell, config: TraceConfig) -> (MockProducer, MockConsumer) {
+    let mut producer = producer(shell, "producer");
+    producer.register_name(shell, "ds");
+    let mut consumer = MockConsumer::connect(shell, 0);
+    consumer.enable(shell, config, None);
+    producer.commands(shell);
+    (producer, consumer)
+}

@@ -1,0 +1,205 @@
+//! Packets over IPC: sequences, slices, windows.
+
+use super::*;
+use protos::ReadBuffersResponse;
+use protos::consumer_port::Request;
+use protozero::Message as _;
+
+use crate::limits;
+
+fn sequences(packets: &[TracePacket]) -> Vec<(i32, i32, u32)> {
+    let of = |p: &TracePacket| {
+        matches!(p.data, Some(TracePacketData::ForTesting(_)))
+            .then(|| (trusted_uid(p).unwrap(), p.trusted_pid.unwrap(), sequence(p).unwrap()))
+    };
+    packets.iter().filter_map(of).collect()
+}
+
+#[test]
+fn producer_uids_and_packet_sequence_ids() {
+    let mut shell = Shell::new();
+    let mut one = MockProducer::connect(&mut shell, "one", peer(123));
+    one.register_name(&mut shell, "ds");
+    let mut two = MockProducer::connect(&mut shell, "two", Peer { pid: Some(2), ..peer(456) });
+    two.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    one.commands(&mut shell);
+    two.commands(&mut shell);
+    one.write(&mut shell, WriterId(1), BUFFER, &[payload("a")]);
+    one.write(&mut shell, WriterId(2), BUFFER, &[payload("b")]);
+    two.write(&mut shell, WriterId(1), BUFFER, &[payload("c")]);
+    one.write(&mut shell, WriterId(1), BUFFER, &[payload("d")]);
+    let packets = consumer.read(&mut shell);
+    assert_eq!(sequences(&packets), [(123, 1025, 2), (123, 1025, 2), (123, 1025, 3), (456, 2, 4)]);
+    assert_eq!(payloads(&packets), ["a", "d", "b", "c"]);
+}
+
+#[test]
+fn negative_uids_survive() {
+    let mut shell = Shell::new();
+    let mut producer = MockProducer::connect(&mut shell, "p", peer(u32::MAX - 1));
+    producer.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    producer.commands(&mut shell);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("a")]);
+    assert_eq!(sequences(&consumer.read(&mut shell)), [(-2, 1025, 2)]);
+}
+
+/// A session whose buffer holds `count` packets of `len` bytes of text.
+fn filled(shell: &mut Shell, kb: u32, count: usize, len: usize) -> (MockProducer, MockConsumer) {
+    let config = TraceConfig { buffers: vec![buffer(kb)], ..config(&["ds"]) };
+    let (mut producer, consumer) = recording(shell, config);
+    for index in 0..count {
+        let text = format!("{index:0len$}");
+        producer.write(shell, WRITER, BUFFER, &[payload(&text)]);
+    }
+    (producer, consumer)
+}
+
+#[test]
+fn replies_keep_to_the_size_of_frames() {
+    let mut shell = Shell::new();
+    let (_producer, consumer) = filled(&mut shell, 4096, 300, 3000);
+    let call = shell.call_consumer(consumer.client, Request::ReadBuffers(Default::default()), None);
+    let replies = shell.take_replies_to(consumer.client, call);
+    assert!(replies.len() > 20, "{} replies", replies.len());
+    let (last, others) = replies.split_last().unwrap();
+    assert!(others.iter().all(|r| r.has_more) && !last.has_more);
+    for reply in &replies {
+        let response = ReadBuffersResponse::decode(reply.response.as_ref().unwrap()).unwrap();
+        let slice = |s: &protos::ReadBuffersResponseSlice| {
+            s.data.as_ref().unwrap().len() + limits::IPC_SLICE_OVERHEAD_BYTES
+        };
+        let sum: usize = response.slices.iter().map(slice).sum();
+        assert!(sum <= limits::IPC_SLICES_BYTES_MAX);
+        assert!(sum <= limits::READ_PASS_BYTES + 4096, "a pass overshoots by one packet");
+    }
+    let texts = payloads(&crate::testing::mock::decode_replies(&replies));
+    assert_eq!(texts.len(), 300);
+    assert!(texts.iter().enumerate().all(|(i, t)| t.parse::<usize>() == Ok(i)));
+}
+
+#[test]
+fn a_slow_reader_costs_one_window() {
+    let mut shell = Shell::new();
+    shell.consumers_are_slow = true;
+    let (producer, consumer) = filled(&mut shell, 8192, 1500, 3000);
+    let call = shell.call_consumer(consumer.client, Request::ReadBuffers(Default::default()), None);
+    let mut all = Vec::new();
+    let mut rounds = 0;
+    loop {
+        let replies = shell.take_replies_to(consumer.client, call);
+        let bytes: usize = replies.iter().map(|r| r.response.as_ref().unwrap().len()).sum();
+        assert!(bytes <= limits::READ_WINDOW_BYTES + limits::IPC_FRAME_BYTES_MAX);
+        let over = replies.last().is_some_and(|r| !r.has_more);
+        all.extend(replies);
+        rounds += 1;
+        if over {
+            break;
+        }
+        // Until the transport says so nothing more comes, whatever else happens.
+        producer.ack_flush(&mut shell, 1);
+        assert!(shell.take_replies_to(consumer.client, call).is_empty());
+        shell.drain_consumers();
+    }
+    assert_eq!(rounds, 5);
+    assert_eq!(payloads(&crate::testing::mock::decode_replies(&all)).len(), 1500);
+}
+
+#[test]
+fn a_second_read_ends_the_first() {
+    let mut shell = Shell::new();
+    shell.consumers_are_slow = true;
+    let (_producer, consumer) = filled(&mut shell, 8192, 700, 3000);
+    let read = |shell: &mut Shell| {
+        shell.call_consumer(consumer.client, Request::ReadBuffers(Default::default()), None)
+    };
+    let first = read(&mut shell);
+    let second = read(&mut shell);
+    let replies = shell.take_replies_to(consumer.client, first);
+    assert!(replies.last().is_some_and(|r| r.response.is_none() && !r.has_more));
+    // The end of the session ends the second.
+    consumer.free(&mut shell);
+    let replies = shell.take_replies_to(consumer.client, second);
+    assert!(replies.last().is_some_and(|r| r.response.is_some() && !r.has_more));
+}
+
+#[test]
+fn nothing_to_read() {
+    let mut shell = Shell::new();
+    let consumer = MockConsumer::connect(&mut shell, 0);
+    assert_eq!(consumer.read(&mut shell), []);
+}
+
+#[test]
+fn a_packet_larger_than_a_frame_is_cut() {
+    use crate::ids::ChunkId;
+    use crate::shm::{ChunkFlags, ChunkHeader, Packets};
+    let mut shell = Shell::new();
+    let config = TraceConfig { buffers: vec![buffer(1024)], ..config(&["ds"]) };
+    let (producer, consumer) = recording(&mut shell, config);
+    let text: String = ('a'..='z').cycle().take(300_000).collect();
+    let packet = payload(&text).encode_to_vec();
+    let pieces: Vec<&[u8]> = packet.chunks(30_000).collect();
+    for (index, piece) in pieces.iter().enumerate() {
+        let mut flags = ChunkFlags::default();
+        if index > 0 {
+            flags = flags.with(ChunkFlags::CONTINUES_FROM_PREV);
+        }
+        if index + 1 < pieces.len() {
+            flags = flags.with(ChunkFlags::CONTINUES_ON_NEXT);
+        }
+        let header = ChunkHeader {
+            chunk: ChunkId(index as u32),
+            writer: WRITER,
+            packets: Packets::new(1, flags),
+        };
+        let mut data = header.to_bytes().to_vec();
+        let len = piece.len() as u32;
+        data.extend([len as u8 | 0x80, (len >> 7) as u8 | 0x80, (len >> 14) as u8 & 0x7f]);
+        data.extend_from_slice(piece);
+        let chunk = protos::CommitDataRequestChunksToMove {
+            target_buffer: Some(1),
+            data: Some(data),
+            ..Default::default()
+        };
+        let request =
+            protos::CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() };
+        producer.call(&mut shell, protos::producer_port::Request::CommitData(request));
+    }
+    assert_eq!(payloads(&consumer.read(&mut shell)), [text]);
+}
+
+#[test]
+fn discard_buffers_keep_the_oldest() {
+    let mut shell = Shell::new();
+    let mut config = config(&["ds"]);
+    config.buffers[0].size_kb = Some(16);
+    config.buffers[0].fill_policy = Some(protos::TraceConfigBufferConfigFillPolicy::DISCARD);
+    let (mut producer, consumer) = recording(&mut shell, config);
+    for index in 0..10 {
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(&index.to_string())]);
+    }
+    let texts = payloads(&consumer.read(&mut shell));
+    assert!(!texts.is_empty() && texts.len() < 10);
+    assert_eq!(texts[0], "0");
+}
+
+#[test]
+fn ring_buffers_keep_the_newest_and_mark_the_loss() {
+    let mut shell = Shell::new();
+    let mut config = config(&["ds"]);
+    config.buffers[0].size_kb = Some(16);
+    let (mut producer, consumer) = recording(&mut shell, config);
+    for index in 0..10 {
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(&index.to_string())]);
+    }
+    let packets = consumer.read(&mut shell);
+    let texts = payloads(&packets);
+    assert!(!texts.is_empty() && texts.len() < 10);
+    assert_eq!(texts.last().unwrap(), "9");
+    let first = packets.iter().find(|p| matches!(p.data, Some(TracePacketData::ForTesting(_))));
+    assert!(first.unwrap().previous_packet_dropped.unwrap() != 0);
+}
