@@ -4,11 +4,13 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.CommitDataRequest`.
+/// A producer tells the service which chunks of the shared memory are ready and which bytes of
+/// chunks it already handed over must change.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CommitDataRequest {
     #[pb(message, 1, repeated)] pub chunks_to_move: Vec<CommitDataRequestChunksToMove>,
     #[pb(message, 2, repeated)] pub chunks_to_patch: Vec<CommitDataRequestChunkToPatch>,
+    /// Answers the service's flush of this id: everything before it is committed now.
     #[pb(uint64, 3)] pub flush_request_id: Option<u64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -36,6 +38,7 @@ impl CommitDataRequestWriter<'_> {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
+    /// Answers the service's flush of this id: everything before it is committed now.
     #[inline] pub fn flush_request_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -48,6 +51,7 @@ pub type CommitDataRequestReader<'a> = rt::TypedReader<'a, CommitDataRequestFiel
 pub enum CommitDataRequestField<'a> {
     ChunksToMove(CommitDataRequestChunksToMoveReader<'a>),
     ChunksToPatch(CommitDataRequestChunkToPatchReader<'a>),
+    /// Answers the service's flush of this id: everything before it is committed now.
     FlushRequestId(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -82,13 +86,18 @@ impl CommitDataRequest {
     );
 }
 
-/// `perfetto.protos.CommitDataRequest.ChunksToMove`.
+/// One chunk that is complete (or, when scraped or emulated, comes along in the message itself).
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CommitDataRequestChunksToMove {
+    /// Index of the page in the shared memory, from 0.
     #[pb(uint32, 1)] pub page: Option<u32>,
+    /// Index of the chunk in its page, from 0.
     #[pb(uint32, 2)] pub chunk: Option<u32>,
+    /// The service's buffer the chunk belongs in; 16 bits.
     #[pb(uint32, 3)] pub target_buffer: Option<u32>,
+    /// The chunk itself, header included, when there is no shared memory to take it from.
     #[pb(bytes, 4)] pub data: Option<Vec<u8>>,
+    /// The last packet of `data` is still being written.
     #[pb(bool, 5)] pub chunk_incomplete: Option<bool>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -102,14 +111,19 @@ impl<'w> rt::Writer<'w> for CommitDataRequestChunksToMoveWriter<'w> {
 }
 
 impl CommitDataRequestChunksToMoveWriter<'_> {
+    /// Index of the page in the shared memory, from 0.
     #[inline] pub fn page(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    /// Index of the chunk in its page, from 0.
     #[inline] pub fn chunk(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    /// The service's buffer the chunk belongs in; 16 bits.
     #[inline] pub fn target_buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    /// The chunk itself, header included, when there is no shared memory to take it from.
     #[inline] pub fn data(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<4>(&mut self.s, value); self }
     #[inline] pub fn data_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<4>(&mut self.s, parts);
         self
     }
+    /// The last packet of `data` is still being written.
     #[inline] pub fn chunk_incomplete(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -123,10 +137,15 @@ pub type CommitDataRequestChunksToMoveReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.CommitDataRequest.ChunksToMove`.
 #[derive(Clone, Copy, Debug)]
 pub enum CommitDataRequestChunksToMoveField<'a> {
+    /// Index of the page in the shared memory, from 0.
     Page(u32),
+    /// Index of the chunk in its page, from 0.
     Chunk(u32),
+    /// The service's buffer the chunk belongs in; 16 bits.
     TargetBuffer(u32),
+    /// The chunk itself, header included, when there is no shared memory to take it from.
     Data(&'a [u8]),
+    /// The last packet of `data` is still being written.
     ChunkIncomplete(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -161,13 +180,17 @@ impl CommitDataRequestChunksToMove {
     );
 }
 
-/// `perfetto.protos.CommitDataRequest.ChunkToPatch`.
+/// Lengths that were not known yet when their chunk was handed over.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CommitDataRequestChunkToPatch {
+    /// The buffer the chunk went to.
     #[pb(uint32, 1)] pub target_buffer: Option<u32>,
+    /// With `chunk_id`, names the chunk among those of this producer.
     #[pb(uint32, 2)] pub writer_id: Option<u32>,
+    /// 32 bits, wrapping.
     #[pb(uint32, 3)] pub chunk_id: Option<u32>,
     #[pb(message, 4, repeated)] pub patches: Vec<CommitDataRequestChunkToPatchPatch>,
+    /// More will follow for this chunk: it may not be read yet.
     #[pb(bool, 5)] pub has_more_patches: Option<bool>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -181,13 +204,17 @@ impl<'w> rt::Writer<'w> for CommitDataRequestChunkToPatchWriter<'w> {
 }
 
 impl CommitDataRequestChunkToPatchWriter<'_> {
+    /// The buffer the chunk went to.
     #[inline] pub fn target_buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    /// With `chunk_id`, names the chunk among those of this producer.
     #[inline] pub fn writer_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    /// 32 bits, wrapping.
     #[inline] pub fn chunk_id(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn patches(&mut self) -> CommitDataRequestChunkToPatchPatchWriter<'_> {
         rt::message::<4, _>(&mut self.s)
     }
     #[inline] pub fn patches_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
+    /// More will follow for this chunk: it may not be read yet.
     #[inline] pub fn has_more_patches(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -201,10 +228,14 @@ pub type CommitDataRequestChunkToPatchReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.CommitDataRequest.ChunkToPatch`.
 #[derive(Clone, Copy, Debug)]
 pub enum CommitDataRequestChunkToPatchField<'a> {
+    /// The buffer the chunk went to.
     TargetBuffer(u32),
+    /// With `chunk_id`, names the chunk among those of this producer.
     WriterId(u32),
+    /// 32 bits, wrapping.
     ChunkId(u32),
     Patches(CommitDataRequestChunkToPatchPatchReader<'a>),
+    /// More will follow for this chunk: it may not be read yet.
     HasMorePatches(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -241,10 +272,12 @@ impl CommitDataRequestChunkToPatch {
     );
 }
 
-/// `perfetto.protos.CommitDataRequest.ChunkToPatch.Patch`.
+/// Four bytes to overwrite.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CommitDataRequestChunkToPatchPatch {
+    /// From the first byte of the chunk's payload.
     #[pb(uint32, 1)] pub offset: Option<u32>,
+    /// Exactly four bytes: a redundantly encoded length.
     #[pb(bytes, 2)] pub data: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -258,7 +291,9 @@ impl<'w> rt::Writer<'w> for CommitDataRequestChunkToPatchPatchWriter<'w> {
 }
 
 impl CommitDataRequestChunkToPatchPatchWriter<'_> {
+    /// From the first byte of the chunk's payload.
     #[inline] pub fn offset(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    /// Exactly four bytes: a redundantly encoded length.
     #[inline] pub fn data(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
     #[inline] pub fn data_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<2>(&mut self.s, parts);
@@ -276,7 +311,9 @@ pub type CommitDataRequestChunkToPatchPatchReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.CommitDataRequest.ChunkToPatch.Patch`.
 #[derive(Clone, Copy, Debug)]
 pub enum CommitDataRequestChunkToPatchPatchField<'a> {
+    /// From the first byte of the chunk's payload.
     Offset(u32),
+    /// Exactly four bytes: a redundantly encoded length.
     Data(&'a [u8]),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

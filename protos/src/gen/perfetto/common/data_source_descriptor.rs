@@ -4,18 +4,28 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.DataSourceDescriptor`.
+/// What a producer says about a data source when it registers one.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DataSourceDescriptor {
+    /// What a config asks for, such as `linux.process_stats`.
     #[pb(string, 1)] pub name: Option<String>,
+    /// The service must wait for NotifyDataSourceStopped before it takes the instance for stopped.
     #[pb(bool, 2)] pub will_notify_on_stop: Option<bool>,
+    /// Likewise with NotifyDataSourceStarted.
     #[pb(bool, 3)] pub will_notify_on_start: Option<bool>,
+    /// The source can be told to forget interned data and start over.
     #[pb(bool, 4)] pub handles_incremental_state_clear: Option<bool>,
+    /// What GPU counters the source offers.
     #[pb(message, 5)] pub gpu_counter_descriptor: Option<crate::GpuCounterDescriptor>,
+    /// What categories the source offers.
     #[pb(message, 6)] pub track_event_descriptor: Option<crate::TrackEventDescriptor>,
+    /// Tells apart several sources of one name of one producer, so that one can be updated.
     #[pb(uint64, 7)] pub id: Option<u64>,
+    /// What atrace categories the source offers.
     #[pb(message, 8)] pub ftrace_descriptor: Option<crate::FtraceDescriptor>,
+    /// The source writes nothing that needs flushing; the service leaves it out of flushes.
     #[pb(bool, 9)] pub no_flush: Option<bool>,
+    /// How the service may fold patches of this source into a state while its buffer wraps.
     #[pb(message, 10)] pub protovm_program: Option<crate::VmProgram>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -29,19 +39,24 @@ impl<'w> rt::Writer<'w> for DataSourceDescriptorWriter<'w> {
 }
 
 impl DataSourceDescriptorWriter<'_> {
+    /// What a config asks for, such as `linux.process_stats`.
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    /// The service must wait for NotifyDataSourceStopped before it takes the instance for stopped.
     #[inline] pub fn will_notify_on_stop(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
+    /// Likewise with NotifyDataSourceStarted.
     #[inline] pub fn will_notify_on_start(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
+    /// The source can be told to forget interned data and start over.
     #[inline] pub fn handles_incremental_state_clear(&mut self, value: bool) -> &mut Self {
         rt::bool::<4>(&mut self.s, value);
         self
     }
+    /// What GPU counters the source offers.
     #[inline] pub fn gpu_counter_descriptor(&mut self) -> crate::GpuCounterDescriptorWriter<'_> {
         rt::message::<5, _>(&mut self.s)
     }
@@ -49,6 +64,7 @@ impl DataSourceDescriptorWriter<'_> {
         rt::message_raw::<5>(&mut self.s, body);
         self
     }
+    /// What categories the source offers.
     #[inline] pub fn track_event_descriptor(&mut self) -> crate::TrackEventDescriptorWriter<'_> {
         rt::message::<6, _>(&mut self.s)
     }
@@ -56,7 +72,9 @@ impl DataSourceDescriptorWriter<'_> {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
+    /// Tells apart several sources of one name of one producer, so that one can be updated.
     #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+    /// What atrace categories the source offers.
     #[inline] pub fn ftrace_descriptor(&mut self) -> crate::FtraceDescriptorWriter<'_> {
         rt::message::<8, _>(&mut self.s)
     }
@@ -64,7 +82,9 @@ impl DataSourceDescriptorWriter<'_> {
         rt::message_raw::<8>(&mut self.s, body);
         self
     }
+    /// The source writes nothing that needs flushing; the service leaves it out of flushes.
     #[inline] pub fn no_flush(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
+    /// How the service may fold patches of this source into a state while its buffer wraps.
     #[inline] pub fn protovm_program(&mut self) -> crate::VmProgramWriter<'_> { rt::message::<10, _>(&mut self.s) }
     #[inline] pub fn protovm_program_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<10>(&mut self.s, body);
@@ -82,15 +102,25 @@ pub type DataSourceDescriptorReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.DataSourceDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum DataSourceDescriptorField<'a> {
+    /// What a config asks for, such as `linux.process_stats`.
     Name(&'a str),
+    /// The service must wait for NotifyDataSourceStopped before it takes the instance for stopped.
     WillNotifyOnStop(bool),
+    /// Likewise with NotifyDataSourceStarted.
     WillNotifyOnStart(bool),
+    /// The source can be told to forget interned data and start over.
     HandlesIncrementalStateClear(bool),
+    /// What GPU counters the source offers.
     GpuCounterDescriptor(crate::GpuCounterDescriptorReader<'a>),
+    /// What categories the source offers.
     TrackEventDescriptor(crate::TrackEventDescriptorReader<'a>),
+    /// Tells apart several sources of one name of one producer, so that one can be updated.
     Id(u64),
+    /// What atrace categories the source offers.
     FtraceDescriptor(crate::FtraceDescriptorReader<'a>),
+    /// The source writes nothing that needs flushing; the service leaves it out of flushes.
     NoFlush(bool),
+    /// How the service may fold patches of this source into a state while its buffer wraps.
     ProtovmProgram(crate::VmProgramReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.FieldDescriptorProto.Type`.
+/// Types of the wire format. The numbers are protobuf's own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldDescriptorProtoType(pub i32);
 impl FieldDescriptorProtoType {
@@ -64,7 +64,7 @@ impl core::fmt::Debug for FieldDescriptorProtoType {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.FieldDescriptorProto.Label`.
+/// How often a field may stand in its message.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldDescriptorProtoLabel(pub i32);
 impl FieldDescriptorProtoLabel {
@@ -94,7 +94,8 @@ impl core::fmt::Debug for FieldDescriptorProtoLabel {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.FileDescriptorSet`.
+/// Schemas, as protobuf describes them itself; the messages of this file mirror descriptor.proto as
+/// far as traces need.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FileDescriptorSet {
     #[pb(message, 1, repeated)] pub file: Vec<FileDescriptorProto>,
@@ -145,7 +146,7 @@ impl FileDescriptorSet {
     );
 }
 
-/// `perfetto.protos.FileDescriptorProto`.
+/// One schema file.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FileDescriptorProto {
     #[pb(string, 1)] pub name: Option<String>,
@@ -249,7 +250,7 @@ impl FileDescriptorProto {
     );
 }
 
-/// `perfetto.protos.DescriptorProto`.
+/// One message of a schema.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DescriptorProto {
     #[pb(string, 1)] pub name: Option<String>,
@@ -361,7 +362,7 @@ impl DescriptorProto {
     );
 }
 
-/// `perfetto.protos.DescriptorProto.ReservedRange`.
+/// Field numbers that may not be used, from start up to, not including, end.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DescriptorProtoReservedRange {
     #[pb(int32, 1)] pub start: Option<i32>,
@@ -418,7 +419,7 @@ impl DescriptorProtoReservedRange {
     );
 }
 
-/// `perfetto.protos.UninterpretedOption`.
+/// An option as written, before anybody knew its meaning.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UninterpretedOption {
     #[pb(message, 2, repeated)] pub name: Vec<UninterpretedOptionNamePart>,
@@ -511,7 +512,7 @@ impl UninterpretedOption {
     );
 }
 
-/// `perfetto.protos.UninterpretedOption.NamePart`.
+/// A part of the option's dotted name.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UninterpretedOptionNamePart {
     #[pb(string, 1)] pub name_part: Option<String>,
@@ -571,7 +572,7 @@ impl UninterpretedOptionNamePart {
     );
 }
 
-/// `perfetto.protos.FieldOptions`.
+/// Options of a field; only `packed` is understood.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FieldOptions {
     #[pb(bool, 2)] pub packed: Option<bool>,
@@ -634,7 +635,7 @@ impl FieldOptions {
     );
 }
 
-/// `perfetto.protos.FieldDescriptorProto`.
+/// One field of a message or extension.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FieldDescriptorProto {
     #[pb(string, 1)] pub name: Option<String>,
@@ -736,7 +737,7 @@ impl FieldDescriptorProto {
     );
 }
 
-/// `perfetto.protos.OneofDescriptorProto`.
+/// The name of a oneof.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct OneofDescriptorProto {
     #[pb(string, 1)] pub name: Option<String>,
@@ -797,7 +798,7 @@ impl OneofDescriptorProto {
     );
 }
 
-/// `perfetto.protos.EnumDescriptorProto`.
+/// An enum.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct EnumDescriptorProto {
     #[pb(string, 1)] pub name: Option<String>,
@@ -863,7 +864,7 @@ impl EnumDescriptorProto {
     );
 }
 
-/// `perfetto.protos.EnumValueDescriptorProto`.
+/// A value of an enum.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct EnumValueDescriptorProto {
     #[pb(string, 1)] pub name: Option<String>,
@@ -923,7 +924,7 @@ impl EnumValueDescriptorProto {
     );
 }
 
-/// `perfetto.protos.OneofOptions`.
+/// Options of a oneof; none are understood.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct OneofOptions {
     /// Fields this build does not know, verbatim.

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.FtraceDescriptor`.
+/// What linux.ftrace offers.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceDescriptor {
     #[pb(message, 1, repeated)] pub atrace_categories: Vec<FtraceDescriptorAtraceCategory>,
@@ -64,7 +64,7 @@ impl FtraceDescriptor {
     );
 }
 
-/// `perfetto.protos.FtraceDescriptor.AtraceCategory`.
+/// A category of Android's userspace tracing.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceDescriptorAtraceCategory {
     #[pb(string, 1)] pub name: Option<String>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.GpuCounterDescriptor.GpuCounterGroup`.
+/// What part of the GPU a counter looks at.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GpuCounterDescriptorGpuCounterGroup(pub i32);
 impl GpuCounterDescriptorGpuCounterGroup {
@@ -44,7 +44,7 @@ impl core::fmt::Debug for GpuCounterDescriptorGpuCounterGroup {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.GpuCounterDescriptor.MeasureUnit`.
+/// What is counted; numerators over denominators make a unit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GpuCounterDescriptorMeasureUnit(pub i32);
 impl GpuCounterDescriptorMeasureUnit {
@@ -150,7 +150,7 @@ impl core::fmt::Debug for GpuCounterDescriptorMeasureUnit {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec.ValueDirection`.
+/// Which side of its timestamp a value speaks about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GpuCounterDescriptorGpuCounterSpecValueDirection(pub i32);
 impl GpuCounterDescriptorGpuCounterSpecValueDirection {
@@ -180,12 +180,14 @@ impl core::fmt::Debug for GpuCounterDescriptorGpuCounterSpecValueDirection {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.GpuCounterDescriptor`.
+/// GPU counters: what there is, or what a packet's numbers mean.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterDescriptor {
     #[pb(message, 1, repeated)] pub specs: Vec<GpuCounterDescriptorGpuCounterSpec>,
     #[pb(message, 2, repeated)] pub blocks: Vec<GpuCounterDescriptorGpuCounterBlock>,
+    /// The shortest period the hardware can do.
     #[pb(uint64, 3)] pub min_sampling_period_ns: Option<u64>,
+    /// The longest period the hardware can do.
     #[pb(uint64, 4)] pub max_sampling_period_ns: Option<u64>,
     #[pb(bool, 5)] pub supports_instrumented_sampling: Option<bool>,
     #[pb(message, 6, repeated)] pub counter_groups: Vec<GpuCounterDescriptorGpuCounterGroupSpec>,
@@ -211,10 +213,12 @@ impl GpuCounterDescriptorWriter<'_> {
         rt::message::<2, _>(&mut self.s)
     }
     #[inline] pub fn blocks_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    /// The shortest period the hardware can do.
     #[inline] pub fn min_sampling_period_ns(&mut self, value: u64) -> &mut Self {
         rt::uint64::<3>(&mut self.s, value);
         self
     }
+    /// The longest period the hardware can do.
     #[inline] pub fn max_sampling_period_ns(&mut self, value: u64) -> &mut Self {
         rt::uint64::<4>(&mut self.s, value);
         self
@@ -254,7 +258,9 @@ pub type GpuCounterDescriptorReader<'a> = rt::TypedReader<
 pub enum GpuCounterDescriptorField<'a> {
     Specs(GpuCounterDescriptorGpuCounterSpecReader<'a>),
     Blocks(GpuCounterDescriptorGpuCounterBlockReader<'a>),
+    /// The shortest period the hardware can do.
     MinSamplingPeriodNs(u64),
+    /// The longest period the hardware can do.
     MaxSamplingPeriodNs(u64),
     SupportsInstrumentedSampling(bool),
     CounterGroups(GpuCounterDescriptorGpuCounterGroupSpecReader<'a>),
@@ -309,16 +315,20 @@ impl GpuCounterDescriptor {
     );
 }
 
-/// `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec`.
+/// One counter.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterDescriptorGpuCounterSpec {
+    /// The number samples refer to.
     #[pb(uint32, 1)] pub counter_id: Option<u32>,
     #[pb(string, 2)] pub name: Option<String>,
     #[pb(string, 3)] pub description: Option<String>,
     /// At most one of these.
     #[pb(oneof, 5, 6)] pub peak_value: Option<GpuCounterDescriptorGpuCounterSpecPeakValue>,
+    /// Units above the line; several multiply.
     #[pb(enumeration, 7, repeated)] pub numerator_units: Vec<GpuCounterDescriptorMeasureUnit>,
+    /// Units below the line; several multiply.
     #[pb(enumeration, 8, repeated)] pub denominator_units: Vec<GpuCounterDescriptorMeasureUnit>,
+    /// A user who picks nothing gets this one.
     #[pb(bool, 9)] pub select_by_default: Option<bool>,
     #[pb(enumeration, 10, repeated)] pub groups: Vec<GpuCounterDescriptorGpuCounterGroup>,
     #[pb(enumeration, 11)] pub value_direction: Option<GpuCounterDescriptorGpuCounterSpecValueDirection>,
@@ -341,11 +351,13 @@ impl<'w> rt::Writer<'w> for GpuCounterDescriptorGpuCounterSpecWriter<'w> {
 }
 
 impl GpuCounterDescriptorGpuCounterSpecWriter<'_> {
+    /// The number samples refer to.
     #[inline] pub fn counter_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn int_peak_value(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
     #[inline] pub fn double_peak_value(&mut self, value: f64) -> &mut Self { rt::double::<6>(&mut self.s, value); self }
+    /// Units above the line; several multiply.
     #[inline] pub fn numerator_units(
         &mut self,
         value: GpuCounterDescriptorMeasureUnit,
@@ -353,6 +365,7 @@ impl GpuCounterDescriptorGpuCounterSpecWriter<'_> {
         rt::enumeration::<7>(&mut self.s, value.0);
         self
     }
+    /// Units below the line; several multiply.
     #[inline] pub fn denominator_units(
         &mut self,
         value: GpuCounterDescriptorMeasureUnit,
@@ -360,6 +373,7 @@ impl GpuCounterDescriptorGpuCounterSpecWriter<'_> {
         rt::enumeration::<8>(&mut self.s, value.0);
         self
     }
+    /// A user who picks nothing gets this one.
     #[inline] pub fn select_by_default(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
     #[inline] pub fn groups(&mut self, value: GpuCounterDescriptorGpuCounterGroup) -> &mut Self {
         rt::enumeration::<10>(&mut self.s, value.0);
@@ -384,13 +398,17 @@ pub type GpuCounterDescriptorGpuCounterSpecReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec`.
 #[derive(Clone, Copy, Debug)]
 pub enum GpuCounterDescriptorGpuCounterSpecField<'a> {
+    /// The number samples refer to.
     CounterId(u32),
     Name(&'a str),
     Description(&'a str),
     IntPeakValue(i64),
     DoublePeakValue(f64),
+    /// Units above the line; several multiply.
     NumeratorUnits(GpuCounterDescriptorMeasureUnit),
+    /// Units below the line; several multiply.
     DenominatorUnits(GpuCounterDescriptorMeasureUnit),
+    /// A user who picks nothing gets this one.
     SelectByDefault(bool),
     Groups(GpuCounterDescriptorGpuCounterGroup),
     ValueDirection(GpuCounterDescriptorGpuCounterSpecValueDirection),
@@ -462,10 +480,11 @@ impl GpuCounterDescriptorGpuCounterSpec {
     );
 }
 
-/// `perfetto.protos.GpuCounterDescriptor.GpuCounterBlock`.
+/// Hardware that several counters share and that holds only so many at a time.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterDescriptorGpuCounterBlock {
     #[pb(uint32, 1)] pub block_id: Option<u32>,
+    /// How many counters of the block can run at once.
     #[pb(uint32, 2)] pub block_capacity: Option<u32>,
     #[pb(string, 3)] pub name: Option<String>,
     #[pb(string, 4)] pub description: Option<String>,
@@ -483,6 +502,7 @@ impl<'w> rt::Writer<'w> for GpuCounterDescriptorGpuCounterBlockWriter<'w> {
 
 impl GpuCounterDescriptorGpuCounterBlockWriter<'_> {
     #[inline] pub fn block_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    /// How many counters of the block can run at once.
     #[inline] pub fn block_capacity(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
@@ -500,6 +520,7 @@ pub type GpuCounterDescriptorGpuCounterBlockReader<'a> = rt::TypedReader<
 #[derive(Clone, Copy, Debug)]
 pub enum GpuCounterDescriptorGpuCounterBlockField<'a> {
     BlockId(u32),
+    /// How many counters of the block can run at once.
     BlockCapacity(u32),
     Name(&'a str),
     Description(&'a str),
@@ -538,7 +559,7 @@ impl GpuCounterDescriptorGpuCounterBlock {
     );
 }
 
-/// `perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec`.
+/// A group of the producer's own making.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterDescriptorGpuCounterGroupSpec {
     #[pb(uint32, 1)] pub group_id: Option<u32>,

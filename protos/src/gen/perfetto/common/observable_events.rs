@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ObservableEvents.Type`.
+/// Kinds of events; a subscription is their sum, so each is a bit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObservableEventsType(pub i32);
 impl ObservableEventsType {
@@ -36,7 +36,7 @@ impl core::fmt::Debug for ObservableEventsType {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.ObservableEvents.DataSourceInstanceState`.
+/// Whether an instance runs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObservableEventsDataSourceInstanceState(pub i32);
 impl ObservableEventsDataSourceInstanceState {
@@ -64,11 +64,15 @@ impl core::fmt::Debug for ObservableEventsDataSourceInstanceState {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.ObservableEvents`.
+/// What a consumer is told without polling, if it asked through ObserveEvents.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ObservableEvents {
+    /// Instances that changed since the last event.
     #[pb(message, 1, repeated)] pub instance_state_changes: Vec<ObservableEventsDataSourceInstanceStateChange>,
+    /// True once every instance of the session has started, with an acknowledgement where the source
+    /// promised one.
     #[pb(bool, 2)] pub all_data_sources_started: Option<bool>,
+    /// A trigger of a CLONE_SNAPSHOT session fired: clone it now.
     #[pb(message, 3)] pub clone_trigger_hit: Option<ObservableEventsCloneTriggerHit>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -82,6 +86,7 @@ impl<'w> rt::Writer<'w> for ObservableEventsWriter<'w> {
 }
 
 impl ObservableEventsWriter<'_> {
+    /// Instances that changed since the last event.
     #[inline] pub fn instance_state_changes(
         &mut self,
     ) -> ObservableEventsDataSourceInstanceStateChangeWriter<'_> {
@@ -91,10 +96,12 @@ impl ObservableEventsWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
+    /// True once every instance of the session has started, with an acknowledgement where the source promised one.
     #[inline] pub fn all_data_sources_started(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
+    /// A trigger of a CLONE_SNAPSHOT session fired: clone it now.
     #[inline] pub fn clone_trigger_hit(&mut self) -> ObservableEventsCloneTriggerHitWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
@@ -111,8 +118,11 @@ pub type ObservableEventsReader<'a> = rt::TypedReader<'a, ObservableEventsField<
 /// A field of a `perfetto.protos.ObservableEvents`.
 #[derive(Clone, Copy, Debug)]
 pub enum ObservableEventsField<'a> {
+    /// Instances that changed since the last event.
     InstanceStateChanges(ObservableEventsDataSourceInstanceStateChangeReader<'a>),
+    /// True once every instance of the session has started, with an acknowledgement where the source promised one.
     AllDataSourcesStarted(bool),
+    /// A trigger of a CLONE_SNAPSHOT session fired: clone it now.
     CloneTriggerHit(ObservableEventsCloneTriggerHitReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -155,7 +165,7 @@ impl ObservableEvents {
     );
 }
 
-/// `perfetto.protos.ObservableEvents.DataSourceInstanceStateChange`.
+/// An instance started or stopped.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ObservableEventsDataSourceInstanceStateChange {
     #[pb(string, 1)] pub producer_name: Option<String>,
@@ -230,14 +240,16 @@ impl ObservableEventsDataSourceInstanceStateChange {
     );
 }
 
-/// `perfetto.protos.ObservableEvents.CloneTriggerHit`.
+/// Which trigger, and where it came from, to be handed back in CloneSession.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ObservableEventsCloneTriggerHit {
     #[pb(int64, 1)] pub tracing_session_id: Option<i64>,
     #[pb(string, 2)] pub trigger_name: Option<String>,
     #[pb(string, 3)] pub producer_name: Option<String>,
     #[pb(uint32, 4)] pub producer_uid: Option<u32>,
+    /// When the service heard of it, CLOCK_BOOTTIME.
     #[pb(uint64, 5)] pub boot_time_ns: Option<u64>,
+    /// How long the trigger asked to wait before the clone.
     #[pb(uint64, 6)] pub trigger_delay_ms: Option<u64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -255,7 +267,9 @@ impl ObservableEventsCloneTriggerHitWriter<'_> {
     #[inline] pub fn trigger_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn producer_uid(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+    /// When the service heard of it, CLOCK_BOOTTIME.
     #[inline] pub fn boot_time_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    /// How long the trigger asked to wait before the clone.
     #[inline] pub fn trigger_delay_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -273,7 +287,9 @@ pub enum ObservableEventsCloneTriggerHitField<'a> {
     TriggerName(&'a str),
     ProducerName(&'a str),
     ProducerUid(u32),
+    /// When the service heard of it, CLOCK_BOOTTIME.
     BootTimeNs(u64),
+    /// How long the trigger asked to wait before the clone.
     TriggerDelayMs(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

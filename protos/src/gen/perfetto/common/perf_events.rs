@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.PerfEvents.Counter`.
+/// Events that exist on every machine, software first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerfEventsCounter(pub i32);
 impl PerfEventsCounter {
@@ -70,7 +70,7 @@ impl core::fmt::Debug for PerfEventsCounter {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.PerfEvents.PerfClock`.
+/// Clock of the samples' timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerfEventsPerfClock(pub i32);
 impl PerfEventsPerfClock {
@@ -104,7 +104,7 @@ impl core::fmt::Debug for PerfEventsPerfClock {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.PerfEvents.EventModifier`.
+/// Restricts counting to one privilege level, as `cycles:u` does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerfEventsEventModifier(pub i32);
 impl PerfEventsEventModifier {
@@ -136,7 +136,7 @@ impl core::fmt::Debug for PerfEventsEventModifier {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.PerfEvents`.
+/// Namespace of everything that names a perf event.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEvents {
     /// Fields this build does not know, verbatim.
@@ -182,13 +182,14 @@ impl PerfEvents {
     );
 }
 
-/// `perfetto.protos.PerfEvents.Timebase`.
+/// The event that drives sampling.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEventsTimebase {
     /// At most one of these.
     #[pb(oneof, 1, 2, 6)] pub interval: Option<PerfEventsTimebaseInterval>,
     /// At most one of these.
     #[pb(oneof, 3, 4, 5)] pub event: Option<PerfEventsTimebaseEvent>,
+    /// Free text that names the counter in the trace.
     #[pb(string, 10)] pub name: Option<String>,
     #[pb(enumeration, 11)] pub timestamp_clock: Option<PerfEventsPerfClock>,
     #[pb(enumeration, 12, repeated)] pub modifiers: Vec<PerfEventsEventModifier>,
@@ -199,8 +200,11 @@ pub struct PerfEventsTimebase {
 /// `perfetto.protos.PerfEvents.Timebase.interval`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum PerfEventsTimebaseInterval {
+    /// A sample every so many events.
     #[pb(uint64, 1)] Period(u64),
+    /// About so many samples a second; the kernel adapts the period.
     #[pb(uint64, 2)] Frequency(u64),
+    /// How often to read the counter, for counting without sampling.
     #[pb(uint32, 6)] PollPeriodMs(u32),
 }
 
@@ -220,8 +224,11 @@ impl<'w> rt::Writer<'w> for PerfEventsTimebaseWriter<'w> {
 }
 
 impl PerfEventsTimebaseWriter<'_> {
+    /// A sample every so many events.
     #[inline] pub fn period(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    /// About so many samples a second; the kernel adapts the period.
     #[inline] pub fn frequency(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    /// How often to read the counter, for counting without sampling.
     #[inline] pub fn poll_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn tracepoint(&mut self) -> PerfEventsTracepointWriter<'_> { rt::message::<3, _>(&mut self.s) }
     #[inline] pub fn tracepoint_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -237,6 +244,7 @@ impl PerfEventsTimebaseWriter<'_> {
         rt::message_raw::<5>(&mut self.s, body);
         self
     }
+    /// Free text that names the counter in the trace.
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<10>(&mut self.s, value); self }
     #[inline] pub fn timestamp_clock(&mut self, value: PerfEventsPerfClock) -> &mut Self {
         rt::enumeration::<11>(&mut self.s, value.0);
@@ -255,12 +263,16 @@ pub type PerfEventsTimebaseReader<'a> = rt::TypedReader<'a, PerfEventsTimebaseFi
 /// A field of a `perfetto.protos.PerfEvents.Timebase`.
 #[derive(Clone, Copy, Debug)]
 pub enum PerfEventsTimebaseField<'a> {
+    /// A sample every so many events.
     Period(u64),
+    /// About so many samples a second; the kernel adapts the period.
     Frequency(u64),
+    /// How often to read the counter, for counting without sampling.
     PollPeriodMs(u32),
     Tracepoint(PerfEventsTracepointReader<'a>),
     Counter(PerfEventsCounter),
     RawEvent(PerfEventsRawEventReader<'a>),
+    /// Free text that names the counter in the trace.
     Name(&'a str),
     TimestampClock(PerfEventsPerfClock),
     Modifiers(PerfEventsEventModifier),
@@ -306,10 +318,12 @@ impl PerfEventsTimebase {
     );
 }
 
-/// `perfetto.protos.PerfEvents.Tracepoint`.
+/// A kernel tracepoint as an event.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEventsTracepoint {
+    /// `group:name` or `group/name`.
     #[pb(string, 1)] pub name: Option<String>,
+    /// Filter expression in the kernel's syntax.
     #[pb(string, 2)] pub filter: Option<String>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -323,7 +337,9 @@ impl<'w> rt::Writer<'w> for PerfEventsTracepointWriter<'w> {
 }
 
 impl PerfEventsTracepointWriter<'_> {
+    /// `group:name` or `group/name`.
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    /// Filter expression in the kernel's syntax.
     #[inline] pub fn filter(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -337,7 +353,9 @@ pub type PerfEventsTracepointReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.PerfEvents.Tracepoint`.
 #[derive(Clone, Copy, Debug)]
 pub enum PerfEventsTracepointField<'a> {
+    /// `group:name` or `group/name`.
     Name(&'a str),
+    /// Filter expression in the kernel's syntax.
     Filter(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -366,13 +384,14 @@ impl PerfEventsTracepoint {
     );
 }
 
-/// `perfetto.protos.PerfEvents.RawEvent`.
+/// Numbers for perf_event_attr, for what has no name here.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEventsRawEvent {
     #[pb(uint32, 1)] pub r#type: Option<u32>,
     #[pb(uint64, 2)] pub config: Option<u64>,
     #[pb(uint64, 3)] pub config1: Option<u64>,
     #[pb(uint64, 4)] pub config2: Option<u64>,
+    /// Looked up in /sys/bus/event_source/devices when `type` is not given.
     #[pb(string, 5)] pub pmu_name: Option<String>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -390,6 +409,7 @@ impl PerfEventsRawEventWriter<'_> {
     #[inline] pub fn config(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn config1(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn config2(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    /// Looked up in /sys/bus/event_source/devices when `type` is not given.
     #[inline] pub fn pmu_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -404,6 +424,7 @@ pub enum PerfEventsRawEventField<'a> {
     Config(u64),
     Config1(u64),
     Config2(u64),
+    /// Looked up in /sys/bus/event_source/devices when `type` is not given.
     PmuName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -438,7 +459,7 @@ impl PerfEventsRawEvent {
     );
 }
 
-/// `perfetto.protos.FollowerEvent`.
+/// An event read along with each sample of the timebase.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FollowerEvent {
     /// At most one of these.

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.Utsname`.
+/// What uname(2) says.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Utsname {
     #[pb(string, 1)] pub sysname: Option<String>,
@@ -71,16 +71,21 @@ impl Utsname {
     );
 }
 
-/// `perfetto.protos.SystemInfo`.
+/// The machine and the service of a recording; written once per session.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SystemInfo {
     #[pb(message, 1)] pub utsname: Option<Utsname>,
     #[pb(string, 2)] pub android_build_fingerprint: Option<String>,
+    /// Ticks per second of the kernel's accounting, `sysconf(_SC_CLK_TCK)`.
     #[pb(int64, 3)] pub hz: Option<i64>,
+    /// Free text; the version of whoever wrote the trace.
     #[pb(string, 4)] pub tracing_service_version: Option<String>,
     #[pb(uint64, 5)] pub android_sdk_version: Option<u64>,
+    /// Bytes.
     #[pb(uint32, 6)] pub page_size: Option<u32>,
+    /// Local time minus UTC.
     #[pb(int32, 7)] pub timezone_off_mins: Option<i32>,
+    /// Configured ones, online or not.
     #[pb(uint32, 8)] pub num_cpus: Option<u32>,
     #[pb(string, 9)] pub android_soc_model: Option<String>,
     #[pb(string, 10)] pub android_hardware_revision: Option<String>,
@@ -89,7 +94,9 @@ pub struct SystemInfo {
     #[pb(string, 13)] pub android_guest_soc_model: Option<String>,
     #[pb(string, 14)] pub android_device_manufacturer: Option<String>,
     #[pb(string, 15)] pub android_serial_console: Option<String>,
+    /// Physical memory.
     #[pb(uint64, 16)] pub system_ram_bytes: Option<u64>,
+    /// Tells machines apart in recordings of several.
     #[pb(string, 17)] pub machine_name: Option<String>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -109,7 +116,9 @@ impl SystemInfoWriter<'_> {
         rt::string::<2>(&mut self.s, value);
         self
     }
+    /// Ticks per second of the kernel's accounting, `sysconf(_SC_CLK_TCK)`.
     #[inline] pub fn hz(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
+    /// Free text; the version of whoever wrote the trace.
     #[inline] pub fn tracing_service_version(&mut self, value: &str) -> &mut Self {
         rt::string::<4>(&mut self.s, value);
         self
@@ -118,8 +127,11 @@ impl SystemInfoWriter<'_> {
         rt::uint64::<5>(&mut self.s, value);
         self
     }
+    /// Bytes.
     #[inline] pub fn page_size(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+    /// Local time minus UTC.
     #[inline] pub fn timezone_off_mins(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
+    /// Configured ones, online or not.
     #[inline] pub fn num_cpus(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
     #[inline] pub fn android_soc_model(&mut self, value: &str) -> &mut Self {
         rt::string::<9>(&mut self.s, value);
@@ -149,7 +161,9 @@ impl SystemInfoWriter<'_> {
         rt::string::<15>(&mut self.s, value);
         self
     }
+    /// Physical memory.
     #[inline] pub fn system_ram_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<16>(&mut self.s, value); self }
+    /// Tells machines apart in recordings of several.
     #[inline] pub fn machine_name(&mut self, value: &str) -> &mut Self { rt::string::<17>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -162,11 +176,16 @@ pub type SystemInfoReader<'a> = rt::TypedReader<'a, SystemInfoField<'a>>;
 pub enum SystemInfoField<'a> {
     Utsname(UtsnameReader<'a>),
     AndroidBuildFingerprint(&'a str),
+    /// Ticks per second of the kernel's accounting, `sysconf(_SC_CLK_TCK)`.
     Hz(i64),
+    /// Free text; the version of whoever wrote the trace.
     TracingServiceVersion(&'a str),
     AndroidSdkVersion(u64),
+    /// Bytes.
     PageSize(u32),
+    /// Local time minus UTC.
     TimezoneOffMins(i32),
+    /// Configured ones, online or not.
     NumCpus(u32),
     AndroidSocModel(&'a str),
     AndroidHardwareRevision(&'a str),
@@ -175,7 +194,9 @@ pub enum SystemInfoField<'a> {
     AndroidGuestSocModel(&'a str),
     AndroidDeviceManufacturer(&'a str),
     AndroidSerialConsole(&'a str),
+    /// Physical memory.
     SystemRamBytes(u64),
+    /// Tells machines apart in recordings of several.
     MachineName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TraceAttributes`.
+/// Facts about a trace for whoever sorts traces; not interpreted.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceAttributes {
     #[pb(message, 1, repeated)] pub attribute: Vec<TraceAttributesAttribute>,
@@ -58,7 +58,7 @@ impl TraceAttributes {
     );
 }
 
-/// `perfetto.protos.TraceAttributes.Attribute`.
+/// A key with a value.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceAttributesAttribute {
     #[pb(string, 1)] pub key: Option<String>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TraceStats.FinalFlushOutcome`.
+/// What became of the flush before the session stopped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceStatsFinalFlushOutcome(pub i32);
 impl TraceStatsFinalFlushOutcome {
@@ -34,24 +34,36 @@ impl core::fmt::Debug for TraceStatsFinalFlushOutcome {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TraceStats`.
+/// Counters of a session: what was recorded and what was lost, and why. Written at the end of a
+/// trace and on request.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceStats {
+    /// One per buffer of the config, in its order.
     #[pb(message, 1, repeated)] pub buffer_stats: Vec<TraceStatsBufferStats>,
+    /// Right now.
     #[pb(uint32, 2)] pub producers_connected: Option<u32>,
+    /// Since the service started.
     #[pb(uint64, 3)] pub producers_seen: Option<u64>,
+    /// Right now, over all producers.
     #[pb(uint32, 4)] pub data_sources_registered: Option<u32>,
+    /// Since the service started.
     #[pb(uint64, 5)] pub data_sources_seen: Option<u64>,
+    /// Right now.
     #[pb(uint32, 6)] pub tracing_sessions: Option<u32>,
+    /// Right now, over all sessions.
     #[pb(uint32, 7)] pub total_buffers: Option<u32>,
+    /// Chunks the service refused before they reached a buffer; over all sessions since it started.
     #[pb(uint64, 8)] pub chunks_discarded: Option<u64>,
+    /// Patches refused likewise.
     #[pb(uint64, 9)] pub patches_discarded: Option<u64>,
+    /// Packets dropped on reading because a producer forged fields only the service may write.
     #[pb(uint64, 10)] pub invalid_packets: Option<u64>,
     #[pb(message, 11)] pub filter_stats: Option<TraceStatsFilterStats>,
     #[pb(uint64, 12)] pub flushes_requested: Option<u64>,
     #[pb(uint64, 13)] pub flushes_succeeded: Option<u64>,
     #[pb(uint64, 14)] pub flushes_failed: Option<u64>,
     #[pb(enumeration, 15)] pub final_flush_outcome: Option<TraceStatsFinalFlushOutcome>,
+    /// Upper ends of the histogram's buckets, in bytes.
     #[pb(int64, 17, repeated)] pub chunk_payload_histogram_def: Vec<i64>,
     #[pb(message, 18, repeated)] pub writer_stats: Vec<TraceStatsWriterStats>,
     /// Fields this build does not know, verbatim.
@@ -66,25 +78,35 @@ impl<'w> rt::Writer<'w> for TraceStatsWriter<'w> {
 }
 
 impl TraceStatsWriter<'_> {
+    /// One per buffer of the config, in its order.
     #[inline] pub fn buffer_stats(&mut self) -> TraceStatsBufferStatsWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn buffer_stats_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
+    /// Right now.
     #[inline] pub fn producers_connected(&mut self, value: u32) -> &mut Self {
         rt::uint32::<2>(&mut self.s, value);
         self
     }
+    /// Since the service started.
     #[inline] pub fn producers_seen(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    /// Right now, over all producers.
     #[inline] pub fn data_sources_registered(&mut self, value: u32) -> &mut Self {
         rt::uint32::<4>(&mut self.s, value);
         self
     }
+    /// Since the service started.
     #[inline] pub fn data_sources_seen(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    /// Right now.
     #[inline] pub fn tracing_sessions(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
+    /// Right now, over all sessions.
     #[inline] pub fn total_buffers(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+    /// Chunks the service refused before they reached a buffer; over all sessions since it started.
     #[inline] pub fn chunks_discarded(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    /// Patches refused likewise.
     #[inline] pub fn patches_discarded(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
+    /// Packets dropped on reading because a producer forged fields only the service may write.
     #[inline] pub fn invalid_packets(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
     #[inline] pub fn filter_stats(&mut self) -> TraceStatsFilterStatsWriter<'_> { rt::message::<11, _>(&mut self.s) }
     #[inline] pub fn filter_stats_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -107,6 +129,7 @@ impl TraceStatsWriter<'_> {
         rt::enumeration::<15>(&mut self.s, value.0);
         self
     }
+    /// Upper ends of the histogram's buckets, in bytes.
     #[inline] pub fn chunk_payload_histogram_def(&mut self, value: i64) -> &mut Self {
         rt::int64::<17>(&mut self.s, value);
         self
@@ -125,21 +148,32 @@ pub type TraceStatsReader<'a> = rt::TypedReader<'a, TraceStatsField<'a>>;
 /// A field of a `perfetto.protos.TraceStats`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceStatsField<'a> {
+    /// One per buffer of the config, in its order.
     BufferStats(TraceStatsBufferStatsReader<'a>),
+    /// Right now.
     ProducersConnected(u32),
+    /// Since the service started.
     ProducersSeen(u64),
+    /// Right now, over all producers.
     DataSourcesRegistered(u32),
+    /// Since the service started.
     DataSourcesSeen(u64),
+    /// Right now.
     TracingSessions(u32),
+    /// Right now, over all sessions.
     TotalBuffers(u32),
+    /// Chunks the service refused before they reached a buffer; over all sessions since it started.
     ChunksDiscarded(u64),
+    /// Patches refused likewise.
     PatchesDiscarded(u64),
+    /// Packets dropped on reading because a producer forged fields only the service may write.
     InvalidPackets(u64),
     FilterStats(TraceStatsFilterStatsReader<'a>),
     FlushesRequested(u64),
     FlushesSucceeded(u64),
     FlushesFailed(u64),
     FinalFlushOutcome(TraceStatsFinalFlushOutcome),
+    /// Upper ends of the histogram's buckets, in bytes.
     ChunkPayloadHistogramDef(i64),
     WriterStats(TraceStatsWriterStatsReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
@@ -204,28 +238,48 @@ impl TraceStats {
     );
 }
 
-/// `perfetto.protos.TraceStats.BufferStats`.
+/// Counters of one central buffer.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceStatsBufferStats {
+    /// Bytes of chunks put into the buffer, headers and rounding included.
     #[pb(uint64, 1)] pub bytes_written: Option<u64>,
+    /// New chunks put into the buffer.
     #[pb(uint64, 2)] pub chunks_written: Option<u64>,
+    /// Chunks that were overwritten with unread packets in them: data lost to the ring.
     #[pb(uint64, 3)] pub chunks_overwritten: Option<u64>,
+    /// How often writing went round the ring.
     #[pb(uint64, 4)] pub write_wrap_count: Option<u64>,
+    /// Patches that found their chunk.
     #[pb(uint64, 5)] pub patches_succeeded: Option<u64>,
+    /// Patches that came too late or were malformed.
     #[pb(uint64, 6)] pub patches_failed: Option<u64>,
+    /// Packets completed by looking into later chunks of their sequence.
     #[pb(uint64, 7)] pub readaheads_succeeded: Option<u64>,
+    /// Attempts of that kind that found the rest missing.
     #[pb(uint64, 8)] pub readaheads_failed: Option<u64>,
+    /// Chunks whose content contradicts their header: a broken or hostile producer.
     #[pb(uint64, 9)] pub abi_violations: Option<u64>,
+    /// Chunks that came a second time, with more packets than the first.
     #[pb(uint64, 10)] pub chunks_rewritten: Option<u64>,
+    /// Chunks whose number is behind one that came before.
     #[pb(uint64, 11)] pub chunks_committed_out_of_order: Option<u64>,
+    /// Bytes.
     #[pb(uint64, 12)] pub buffer_size: Option<u64>,
+    /// Bytes of chunks that were overwritten before anybody read all of them.
     #[pb(uint64, 13)] pub bytes_overwritten: Option<u64>,
+    /// Bytes of chunks that were read completely.
     #[pb(uint64, 14)] pub bytes_read: Option<u64>,
+    /// Bytes skipped because a chunk did not fit before the end.
     #[pb(uint64, 15)] pub padding_bytes_written: Option<u64>,
+    /// Bytes of such padding overwritten since.
     #[pb(uint64, 16)] pub padding_bytes_cleared: Option<u64>,
+    /// Chunks that were read completely.
     #[pb(uint64, 17)] pub chunks_read: Option<u64>,
+    /// Chunks refused because the buffer is full and keeps what it has.
     #[pb(uint64, 18)] pub chunks_discarded: Option<u64>,
+    /// Times a producer reported that it dropped packets itself.
     #[pb(uint64, 19)] pub trace_writer_packet_loss: Option<u64>,
+    /// Chunks that grew and were moved to where there was room (second buffer implementation only).
     #[pb(uint64, 20)] pub chunks_relocated: Option<u64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -239,46 +293,66 @@ impl<'w> rt::Writer<'w> for TraceStatsBufferStatsWriter<'w> {
 }
 
 impl TraceStatsBufferStatsWriter<'_> {
+    /// Bytes of chunks put into the buffer, headers and rounding included.
     #[inline] pub fn bytes_written(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    /// New chunks put into the buffer.
     #[inline] pub fn chunks_written(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    /// Chunks that were overwritten with unread packets in them: data lost to the ring.
     #[inline] pub fn chunks_overwritten(&mut self, value: u64) -> &mut Self {
         rt::uint64::<3>(&mut self.s, value);
         self
     }
+    /// How often writing went round the ring.
     #[inline] pub fn write_wrap_count(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    /// Patches that found their chunk.
     #[inline] pub fn patches_succeeded(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    /// Patches that came too late or were malformed.
     #[inline] pub fn patches_failed(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    /// Packets completed by looking into later chunks of their sequence.
     #[inline] pub fn readaheads_succeeded(&mut self, value: u64) -> &mut Self {
         rt::uint64::<7>(&mut self.s, value);
         self
     }
+    /// Attempts of that kind that found the rest missing.
     #[inline] pub fn readaheads_failed(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    /// Chunks whose content contradicts their header: a broken or hostile producer.
     #[inline] pub fn abi_violations(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
+    /// Chunks that came a second time, with more packets than the first.
     #[inline] pub fn chunks_rewritten(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
+    /// Chunks whose number is behind one that came before.
     #[inline] pub fn chunks_committed_out_of_order(&mut self, value: u64) -> &mut Self {
         rt::uint64::<11>(&mut self.s, value);
         self
     }
+    /// Bytes.
     #[inline] pub fn buffer_size(&mut self, value: u64) -> &mut Self { rt::uint64::<12>(&mut self.s, value); self }
+    /// Bytes of chunks that were overwritten before anybody read all of them.
     #[inline] pub fn bytes_overwritten(&mut self, value: u64) -> &mut Self {
         rt::uint64::<13>(&mut self.s, value);
         self
     }
+    /// Bytes of chunks that were read completely.
     #[inline] pub fn bytes_read(&mut self, value: u64) -> &mut Self { rt::uint64::<14>(&mut self.s, value); self }
+    /// Bytes skipped because a chunk did not fit before the end.
     #[inline] pub fn padding_bytes_written(&mut self, value: u64) -> &mut Self {
         rt::uint64::<15>(&mut self.s, value);
         self
     }
+    /// Bytes of such padding overwritten since.
     #[inline] pub fn padding_bytes_cleared(&mut self, value: u64) -> &mut Self {
         rt::uint64::<16>(&mut self.s, value);
         self
     }
+    /// Chunks that were read completely.
     #[inline] pub fn chunks_read(&mut self, value: u64) -> &mut Self { rt::uint64::<17>(&mut self.s, value); self }
+    /// Chunks refused because the buffer is full and keeps what it has.
     #[inline] pub fn chunks_discarded(&mut self, value: u64) -> &mut Self { rt::uint64::<18>(&mut self.s, value); self }
+    /// Times a producer reported that it dropped packets itself.
     #[inline] pub fn trace_writer_packet_loss(&mut self, value: u64) -> &mut Self {
         rt::uint64::<19>(&mut self.s, value);
         self
     }
+    /// Chunks that grew and were moved to where there was room (second buffer implementation only).
     #[inline] pub fn chunks_relocated(&mut self, value: u64) -> &mut Self { rt::uint64::<20>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -292,25 +366,45 @@ pub type TraceStatsBufferStatsReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.TraceStats.BufferStats`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceStatsBufferStatsField<'a> {
+    /// Bytes of chunks put into the buffer, headers and rounding included.
     BytesWritten(u64),
+    /// New chunks put into the buffer.
     ChunksWritten(u64),
+    /// Chunks that were overwritten with unread packets in them: data lost to the ring.
     ChunksOverwritten(u64),
+    /// How often writing went round the ring.
     WriteWrapCount(u64),
+    /// Patches that found their chunk.
     PatchesSucceeded(u64),
+    /// Patches that came too late or were malformed.
     PatchesFailed(u64),
+    /// Packets completed by looking into later chunks of their sequence.
     ReadaheadsSucceeded(u64),
+    /// Attempts of that kind that found the rest missing.
     ReadaheadsFailed(u64),
+    /// Chunks whose content contradicts their header: a broken or hostile producer.
     AbiViolations(u64),
+    /// Chunks that came a second time, with more packets than the first.
     ChunksRewritten(u64),
+    /// Chunks whose number is behind one that came before.
     ChunksCommittedOutOfOrder(u64),
+    /// Bytes.
     BufferSize(u64),
+    /// Bytes of chunks that were overwritten before anybody read all of them.
     BytesOverwritten(u64),
+    /// Bytes of chunks that were read completely.
     BytesRead(u64),
+    /// Bytes skipped because a chunk did not fit before the end.
     PaddingBytesWritten(u64),
+    /// Bytes of such padding overwritten since.
     PaddingBytesCleared(u64),
+    /// Chunks that were read completely.
     ChunksRead(u64),
+    /// Chunks refused because the buffer is full and keeps what it has.
     ChunksDiscarded(u64),
+    /// Times a producer reported that it dropped packets itself.
     TraceWriterPacketLoss(u64),
+    /// Chunks that grew and were moved to where there was room (second buffer implementation only).
     ChunksRelocated(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -375,12 +469,17 @@ impl TraceStatsBufferStats {
     );
 }
 
-/// `perfetto.protos.TraceStats.WriterStats`.
+/// How one sequence filled its chunks.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceStatsWriterStats {
+    /// The trusted_packet_sequence_id of its packets.
     #[pb(uint64, 1)] pub sequence_id: Option<u64>,
+    /// Chunks per bucket of `chunk_payload_histogram_def`, and one number more for what is above
+    /// the last.
     #[pb(uint64, 2, packed)] pub chunk_payload_histogram_counts: Vec<u64>,
+    /// Payload bytes per bucket, likewise.
     #[pb(int64, 3, packed)] pub chunk_payload_histogram_sum: Vec<i64>,
+    /// Index of the buffer in the config.
     #[pb(uint32, 4)] pub buffer: Option<u32>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -394,7 +493,9 @@ impl<'w> rt::Writer<'w> for TraceStatsWriterStatsWriter<'w> {
 }
 
 impl TraceStatsWriterStatsWriter<'_> {
+    /// The trusted_packet_sequence_id of its packets.
     #[inline] pub fn sequence_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    /// Chunks per bucket of `chunk_payload_histogram_def`, and one number more for what is above the last.
     #[inline] pub fn chunk_payload_histogram_counts(
         &mut self,
         values: impl IntoIterator<Item = u64>,
@@ -402,6 +503,7 @@ impl TraceStatsWriterStatsWriter<'_> {
         rt::packed_uint64::<2>(&mut self.s, values);
         self
     }
+    /// Payload bytes per bucket, likewise.
     #[inline] pub fn chunk_payload_histogram_sum(
         &mut self,
         values: impl IntoIterator<Item = i64>,
@@ -409,6 +511,7 @@ impl TraceStatsWriterStatsWriter<'_> {
         rt::packed_int64::<3>(&mut self.s, values);
         self
     }
+    /// Index of the buffer in the config.
     #[inline] pub fn buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -422,9 +525,13 @@ pub type TraceStatsWriterStatsReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.TraceStats.WriterStats`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceStatsWriterStatsField<'a> {
+    /// The trusted_packet_sequence_id of its packets.
     SequenceId(u64),
+    /// Chunks per bucket of `chunk_payload_histogram_def`, and one number more for what is above the last.
     ChunkPayloadHistogramCounts(u64),
+    /// Payload bytes per bucket, likewise.
     ChunkPayloadHistogramSum(i64),
+    /// Index of the buffer in the config.
     Buffer(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -459,14 +566,16 @@ impl TraceStatsWriterStats {
     );
 }
 
-/// `perfetto.protos.TraceStats.FilterStats`.
+/// What the trace filter did.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceStatsFilterStats {
     #[pb(uint64, 1)] pub input_packets: Option<u64>,
     #[pb(uint64, 2)] pub input_bytes: Option<u64>,
     #[pb(uint64, 3)] pub output_bytes: Option<u64>,
+    /// Packets dropped because they could not be filtered.
     #[pb(uint64, 4)] pub errors: Option<u64>,
     #[pb(uint64, 5)] pub time_taken_ns: Option<u64>,
+    /// Bytes removed, by index of the buffer.
     #[pb(uint64, 20, repeated)] pub bytes_discarded_per_buffer: Vec<u64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -483,8 +592,10 @@ impl TraceStatsFilterStatsWriter<'_> {
     #[inline] pub fn input_packets(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn input_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn output_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    /// Packets dropped because they could not be filtered.
     #[inline] pub fn errors(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn time_taken_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    /// Bytes removed, by index of the buffer.
     #[inline] pub fn bytes_discarded_per_buffer(&mut self, value: u64) -> &mut Self {
         rt::uint64::<20>(&mut self.s, value);
         self
@@ -504,8 +615,10 @@ pub enum TraceStatsFilterStatsField<'a> {
     InputPackets(u64),
     InputBytes(u64),
     OutputBytes(u64),
+    /// Packets dropped because they could not be filtered.
     Errors(u64),
     TimeTakenNs(u64),
+    /// Bytes removed, by index of the buffer.
     BytesDiscardedPerBuffer(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

@@ -4,12 +4,15 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TracingServiceCapabilities`.
+/// What a service can do beyond its first version.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceCapabilities {
     #[pb(bool, 1)] pub has_query_capabilities: Option<bool>,
+    /// Event types ObserveEvents understands.
     #[pb(enumeration, 2, repeated)] pub observable_events: Vec<crate::ObservableEventsType>,
+    /// `TraceConfig.output_path` works.
     #[pb(bool, 3)] pub has_trace_config_output_path: Option<bool>,
+    /// CloneSession exists.
     #[pb(bool, 4)] pub has_clone_session: Option<bool>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -27,6 +30,7 @@ impl TracingServiceCapabilitiesWriter<'_> {
         rt::bool::<1>(&mut self.s, value);
         self
     }
+    /// Event types ObserveEvents understands.
     #[inline] pub fn observable_events(
         &mut self,
         value: crate::ObservableEventsType,
@@ -34,10 +38,12 @@ impl TracingServiceCapabilitiesWriter<'_> {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
+    /// `TraceConfig.output_path` works.
     #[inline] pub fn has_trace_config_output_path(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
+    /// CloneSession exists.
     #[inline] pub fn has_clone_session(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -52,8 +58,11 @@ pub type TracingServiceCapabilitiesReader<'a> = rt::TypedReader<
 #[derive(Clone, Copy, Debug)]
 pub enum TracingServiceCapabilitiesField<'a> {
     HasQueryCapabilities(bool),
+    /// Event types ObserveEvents understands.
     ObservableEvents(crate::ObservableEventsType),
+    /// `TraceConfig.output_path` works.
     HasTraceConfigOutputPath(bool),
+    /// CloneSession exists.
     HasCloneSession(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

@@ -4,15 +4,19 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TracingServiceState`.
+/// A look at the service: who is connected and what is running.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceState {
     #[pb(message, 1, repeated)] pub producers: Vec<TracingServiceStateProducer>,
     #[pb(message, 2, repeated)] pub data_sources: Vec<TracingServiceStateDataSource>,
+    /// Of all users.
     #[pb(int32, 3)] pub num_sessions: Option<i32>,
+    /// Of all users.
     #[pb(int32, 4)] pub num_sessions_started: Option<i32>,
     #[pb(string, 5)] pub tracing_service_version: Option<String>,
+    /// Sessions of the asking user; of all users if it is root or the shell.
     #[pb(message, 6, repeated)] pub tracing_sessions: Vec<TracingServiceStateTracingSession>,
+    /// Tells an empty `tracing_sessions` from a service too old to fill it.
     #[pb(bool, 7)] pub supports_tracing_sessions: Option<bool>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -38,7 +42,9 @@ impl TracingServiceStateWriter<'_> {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
+    /// Of all users.
     #[inline] pub fn num_sessions(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    /// Of all users.
     #[inline] pub fn num_sessions_started(&mut self, value: i32) -> &mut Self {
         rt::int32::<4>(&mut self.s, value);
         self
@@ -47,6 +53,7 @@ impl TracingServiceStateWriter<'_> {
         rt::string::<5>(&mut self.s, value);
         self
     }
+    /// Sessions of the asking user; of all users if it is root or the shell.
     #[inline] pub fn tracing_sessions(&mut self) -> TracingServiceStateTracingSessionWriter<'_> {
         rt::message::<6, _>(&mut self.s)
     }
@@ -54,6 +61,7 @@ impl TracingServiceStateWriter<'_> {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
+    /// Tells an empty `tracing_sessions` from a service too old to fill it.
     #[inline] pub fn supports_tracing_sessions(&mut self, value: bool) -> &mut Self {
         rt::bool::<7>(&mut self.s, value);
         self
@@ -72,10 +80,14 @@ pub type TracingServiceStateReader<'a> = rt::TypedReader<
 pub enum TracingServiceStateField<'a> {
     Producers(TracingServiceStateProducerReader<'a>),
     DataSources(TracingServiceStateDataSourceReader<'a>),
+    /// Of all users.
     NumSessions(i32),
+    /// Of all users.
     NumSessionsStarted(i32),
     TracingServiceVersion(&'a str),
+    /// Sessions of the asking user; of all users if it is root or the shell.
     TracingSessions(TracingServiceStateTracingSessionReader<'a>),
+    /// Tells an empty `tracing_sessions` from a service too old to fill it.
     SupportsTracingSessions(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -122,14 +134,16 @@ impl TracingServiceState {
     );
 }
 
-/// `perfetto.protos.TracingServiceState.Producer`.
+/// A connected producer.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceStateProducer {
+    /// The service's number for it, unique while it is connected.
     #[pb(int32, 1)] pub id: Option<i32>,
     #[pb(string, 2)] pub name: Option<String>,
     #[pb(int32, 3)] pub uid: Option<i32>,
     #[pb(string, 4)] pub sdk_version: Option<String>,
     #[pb(int32, 5)] pub pid: Option<i32>,
+    /// The process is stopped by the system's freezer and would not answer.
     #[pb(bool, 6)] pub frozen: Option<bool>,
     #[pb(uint32, 7)] pub machine_id: Option<u32>,
     #[pb(string, 8)] pub machine_name: Option<String>,
@@ -145,11 +159,13 @@ impl<'w> rt::Writer<'w> for TracingServiceStateProducerWriter<'w> {
 }
 
 impl TracingServiceStateProducerWriter<'_> {
+    /// The service's number for it, unique while it is connected.
     #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn sdk_version(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+    /// The process is stopped by the system's freezer and would not answer.
     #[inline] pub fn frozen(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
     #[inline] pub fn machine_id(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn machine_name(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
@@ -165,11 +181,13 @@ pub type TracingServiceStateProducerReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.TracingServiceState.Producer`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracingServiceStateProducerField<'a> {
+    /// The service's number for it, unique while it is connected.
     Id(i32),
     Name(&'a str),
     Uid(i32),
     SdkVersion(&'a str),
     Pid(i32),
+    /// The process is stopped by the system's freezer and would not answer.
     Frozen(bool),
     MachineId(u32),
     MachineName(&'a str),
@@ -212,7 +230,7 @@ impl TracingServiceStateProducer {
     );
 }
 
-/// `perfetto.protos.TracingServiceState.DataSource`.
+/// A registered data source.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceStateDataSource {
     #[pb(message, 1)] pub ds_descriptor: Option<crate::DataSourceDescriptor>,
@@ -278,16 +296,19 @@ impl TracingServiceStateDataSource {
     );
 }
 
-/// `perfetto.protos.TracingServiceState.TracingSession`.
+/// A session, as far as the asking user may see it.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceStateTracingSession {
     #[pb(uint64, 1)] pub id: Option<u64>,
     #[pb(int32, 2)] pub consumer_uid: Option<i32>,
+    /// Free text, upper case: `STARTED`, `CONFIGURED` and so on.
     #[pb(string, 3)] pub state: Option<String>,
     #[pb(string, 4)] pub unique_session_name: Option<String>,
+    /// One per buffer.
     #[pb(uint32, 5, repeated)] pub buffer_size_kb: Vec<u32>,
     #[pb(uint32, 6)] pub duration_ms: Option<u32>,
     #[pb(uint32, 7)] pub num_data_sources: Option<u32>,
+    /// When it was configured, CLOCK_REALTIME.
     #[pb(int64, 8)] pub start_realtime_ns: Option<i64>,
     #[pb(int32, 9)] pub bugreport_score: Option<i32>,
     #[pb(string, 10)] pub bugreport_filename: Option<String>,
@@ -306,14 +327,17 @@ impl<'w> rt::Writer<'w> for TracingServiceStateTracingSessionWriter<'w> {
 impl TracingServiceStateTracingSessionWriter<'_> {
     #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn consumer_uid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    /// Free text, upper case: `STARTED`, `CONFIGURED` and so on.
     #[inline] pub fn state(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn unique_session_name(&mut self, value: &str) -> &mut Self {
         rt::string::<4>(&mut self.s, value);
         self
     }
+    /// One per buffer.
     #[inline] pub fn buffer_size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn duration_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn num_data_sources(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+    /// When it was configured, CLOCK_REALTIME.
     #[inline] pub fn start_realtime_ns(&mut self, value: i64) -> &mut Self { rt::int64::<8>(&mut self.s, value); self }
     #[inline] pub fn bugreport_score(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
     #[inline] pub fn bugreport_filename(&mut self, value: &str) -> &mut Self {
@@ -335,11 +359,14 @@ pub type TracingServiceStateTracingSessionReader<'a> = rt::TypedReader<
 pub enum TracingServiceStateTracingSessionField<'a> {
     Id(u64),
     ConsumerUid(i32),
+    /// Free text, upper case: `STARTED`, `CONFIGURED` and so on.
     State(&'a str),
     UniqueSessionName(&'a str),
+    /// One per buffer.
     BufferSizeKb(u32),
     DurationMs(u32),
     NumDataSources(u32),
+    /// When it was configured, CLOCK_REALTIME.
     StartRealtimeNs(i64),
     BugreportScore(i32),
     BugreportFilename(&'a str),

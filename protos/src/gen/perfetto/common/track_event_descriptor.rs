@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TrackEventCategory`.
+/// A category of track events.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventCategory {
     #[pb(string, 1)] pub name: Option<String>,
@@ -66,7 +66,7 @@ impl TrackEventCategory {
     );
 }
 
-/// `perfetto.protos.TrackEventDescriptor`.
+/// What the data source `track_event` offers.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventDescriptor {
     #[pb(message, 1, repeated)] pub available_categories: Vec<TrackEventCategory>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.DataSourceConfig.SessionInitiator`.
+/// Who asked for the session.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DataSourceConfigSessionInitiator(pub i32);
 impl DataSourceConfigSessionInitiator {
@@ -32,13 +32,16 @@ impl core::fmt::Debug for DataSourceConfigSessionInitiator {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.DataSourceConfig.BufferExhaustedPolicy`.
+/// What a writer does when the shared memory is full.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DataSourceConfigBufferExhaustedPolicy(pub i32);
 impl DataSourceConfigBufferExhaustedPolicy {
     pub const BUFFER_EXHAUSTED_UNSPECIFIED: Self = Self(0);
+    /// Drop packets until there is room, and mark the gap.
     pub const BUFFER_EXHAUSTED_DROP: Self = Self(1);
+    /// Wait for room; give up the process if none comes for long.
     pub const BUFFER_EXHAUSTED_STALL_THEN_ABORT: Self = Self(2);
+    /// Wait for room for a while, then drop.
     pub const BUFFER_EXHAUSTED_STALL_THEN_DROP: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
@@ -64,18 +67,30 @@ impl core::fmt::Debug for DataSourceConfigBufferExhaustedPolicy {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.DataSourceConfig`.
+/// What one data source is asked to do: common settings first, then the source's own, of which at
+/// most one is usually set. The service passes on even what it does not know.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DataSourceConfig {
+    /// Name of the data source, such as `track_event`; matched exactly.
     #[pb(string, 1)] pub name: Option<String>,
+    /// Index of a buffer in `TraceConfig.buffers`. The service replaces it by its own id of the
+    /// buffer before a producer sees it.
     #[pb(uint32, 2)] pub target_buffer: Option<u32>,
+    /// Set by the service: `TraceConfig.duration_ms`.
     #[pb(uint32, 3)] pub trace_duration_ms: Option<u32>,
+    /// Set by the service: the session's number.
     #[pb(uint64, 4)] pub tracing_session_id: Option<u64>,
+    /// Set by the service, from the config's field of this name.
     #[pb(bool, 6)] pub enable_extra_guardrails: Option<bool>,
+    /// Set by the service: how long it waits for the source to stop.
     #[pb(uint32, 7)] pub stop_timeout_ms: Option<u32>,
+    /// Set by the service: whether a trusted user started the session.
     #[pb(enumeration, 8)] pub session_initiator: Option<DataSourceConfigSessionInitiator>,
+    /// Overrules the producer's default.
     #[pb(enumeration, 9)] pub buffer_exhausted_policy: Option<DataSourceConfigBufferExhaustedPolicy>,
+    /// Scheduling of the thread that serves this source.
     #[pb(message, 10)] pub priority_boost: Option<crate::PriorityBoostConfig>,
+    /// As `target_buffer`, by `BufferConfig.name`.
     #[pb(string, 11)] pub target_buffer_name: Option<String>,
     #[pb(message, 12)] pub protovm_config: Option<crate::ProtoVmConfig>,
     #[pb(message, 100)] pub ftrace_config: Option<crate::FtraceConfig>,
@@ -102,6 +117,7 @@ pub struct DataSourceConfig {
     #[pb(message, 119)] pub system_info_config: Option<crate::SystemInfoConfig>,
     #[pb(message, 120)] pub network_packet_trace_config: Option<crate::NetworkPacketTraceConfig>,
     #[pb(message, 121)] pub surfaceflinger_layers_config: Option<crate::SurfaceFlingerLayersConfig>,
+    /// Set by the service, from the config's field of this name.
     #[pb(bool, 122)] pub prefer_suspend_clock_for_duration: Option<bool>,
     #[pb(message, 123)] pub surfaceflinger_transactions_config: Option<
         crate::SurfaceFlingerTransactionsConfig,
@@ -132,7 +148,9 @@ pub struct DataSourceConfig {
         crate::ChromiumSamplingHeapProfilerConfig,
     >,
     #[pb(message, 150)] pub qnx_config: Option<crate::QnxConfig>,
+    /// A config nobody reads any more.
     #[pb(string, 1000)] pub legacy_config: Option<String>,
+    /// What the data source of tests writes.
     #[pb(message, 1001)] pub for_testing: Option<crate::TestConfig>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -146,18 +164,25 @@ impl<'w> rt::Writer<'w> for DataSourceConfigWriter<'w> {
 }
 
 impl DataSourceConfigWriter<'_> {
+    /// Name of the data source, such as `track_event`; matched exactly.
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    /// Index of a buffer in `TraceConfig.buffers`.
     #[inline] pub fn target_buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    /// Set by the service: `TraceConfig.duration_ms`.
     #[inline] pub fn trace_duration_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    /// Set by the service: the session's number.
     #[inline] pub fn tracing_session_id(&mut self, value: u64) -> &mut Self {
         rt::uint64::<4>(&mut self.s, value);
         self
     }
+    /// Set by the service, from the config's field of this name.
     #[inline] pub fn enable_extra_guardrails(&mut self, value: bool) -> &mut Self {
         rt::bool::<6>(&mut self.s, value);
         self
     }
+    /// Set by the service: how long it waits for the source to stop.
     #[inline] pub fn stop_timeout_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+    /// Set by the service: whether a trusted user started the session.
     #[inline] pub fn session_initiator(
         &mut self,
         value: DataSourceConfigSessionInitiator,
@@ -165,6 +190,7 @@ impl DataSourceConfigWriter<'_> {
         rt::enumeration::<8>(&mut self.s, value.0);
         self
     }
+    /// Overrules the producer's default.
     #[inline] pub fn buffer_exhausted_policy(
         &mut self,
         value: DataSourceConfigBufferExhaustedPolicy,
@@ -172,6 +198,7 @@ impl DataSourceConfigWriter<'_> {
         rt::enumeration::<9>(&mut self.s, value.0);
         self
     }
+    /// Scheduling of the thread that serves this source.
     #[inline] pub fn priority_boost(&mut self) -> crate::PriorityBoostConfigWriter<'_> {
         rt::message::<10, _>(&mut self.s)
     }
@@ -179,6 +206,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<10>(&mut self.s, body);
         self
     }
+    /// As `target_buffer`, by `BufferConfig.name`.
     #[inline] pub fn target_buffer_name(&mut self, value: &str) -> &mut Self {
         rt::string::<11>(&mut self.s, value);
         self
@@ -351,6 +379,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<121>(&mut self.s, body);
         self
     }
+    /// Set by the service, from the config's field of this name.
     #[inline] pub fn prefer_suspend_clock_for_duration(&mut self, value: bool) -> &mut Self {
         rt::bool::<122>(&mut self.s, value);
         self
@@ -524,7 +553,9 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<150>(&mut self.s, body);
         self
     }
+    /// A config nobody reads any more.
     #[inline] pub fn legacy_config(&mut self, value: &str) -> &mut Self { rt::string::<1000>(&mut self.s, value); self }
+    /// What the data source of tests writes.
     #[inline] pub fn for_testing(&mut self) -> crate::TestConfigWriter<'_> { rt::message::<1001, _>(&mut self.s) }
     #[inline] pub fn for_testing_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1001>(&mut self.s, body);
@@ -539,15 +570,25 @@ pub type DataSourceConfigReader<'a> = rt::TypedReader<'a, DataSourceConfigField<
 /// A field of a `perfetto.protos.DataSourceConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum DataSourceConfigField<'a> {
+    /// Name of the data source, such as `track_event`; matched exactly.
     Name(&'a str),
+    /// Index of a buffer in `TraceConfig.buffers`.
     TargetBuffer(u32),
+    /// Set by the service: `TraceConfig.duration_ms`.
     TraceDurationMs(u32),
+    /// Set by the service: the session's number.
     TracingSessionId(u64),
+    /// Set by the service, from the config's field of this name.
     EnableExtraGuardrails(bool),
+    /// Set by the service: how long it waits for the source to stop.
     StopTimeoutMs(u32),
+    /// Set by the service: whether a trusted user started the session.
     SessionInitiator(DataSourceConfigSessionInitiator),
+    /// Overrules the producer's default.
     BufferExhaustedPolicy(DataSourceConfigBufferExhaustedPolicy),
+    /// Scheduling of the thread that serves this source.
     PriorityBoost(crate::PriorityBoostConfigReader<'a>),
+    /// As `target_buffer`, by `BufferConfig.name`.
     TargetBufferName(&'a str),
     ProtovmConfig(crate::ProtoVmConfigReader<'a>),
     FtraceConfig(crate::FtraceConfigReader<'a>),
@@ -574,6 +615,7 @@ pub enum DataSourceConfigField<'a> {
     SystemInfoConfig(crate::SystemInfoConfigReader<'a>),
     NetworkPacketTraceConfig(crate::NetworkPacketTraceConfigReader<'a>),
     SurfaceflingerLayersConfig(crate::SurfaceFlingerLayersConfigReader<'a>),
+    /// Set by the service, from the config's field of this name.
     PreferSuspendClockForDuration(bool),
     SurfaceflingerTransactionsConfig(crate::SurfaceFlingerTransactionsConfigReader<'a>),
     AndroidSdkSyspropGuardConfig(crate::AndroidSdkSyspropGuardConfigReader<'a>),
@@ -598,7 +640,9 @@ pub enum DataSourceConfigField<'a> {
     ChromiumStackSamplingProfiler(crate::ChromiumStackSamplingProfilerConfigReader<'a>),
     ChromiumSamplingHeapProfiler(crate::ChromiumSamplingHeapProfilerConfigReader<'a>),
     QnxConfig(crate::QnxConfigReader<'a>),
+    /// A config nobody reads any more.
     LegacyConfig(&'a str),
+    /// What the data source of tests writes.
     ForTesting(crate::TestConfigReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.InterceptorConfig`.
+/// Send packets to an interceptor in the producer's process instead of a buffer.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InterceptorConfig {
     #[pb(string, 1)] pub name: Option<String>,

@@ -4,12 +4,15 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TestConfig`.
+/// What a test's data source writes.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestConfig {
+    /// Packets to write; 0 means until stopped.
     #[pb(uint32, 1)] pub message_count: Option<u32>,
     #[pb(uint32, 2)] pub max_messages_per_second: Option<u32>,
+    /// First number of the generated sequence.
     #[pb(uint32, 3)] pub seed: Option<u32>,
+    /// Bytes of payload in each.
     #[pb(uint32, 4)] pub message_size: Option<u32>,
     #[pb(bool, 5)] pub send_batch_on_register: Option<bool>,
     #[pb(message, 6)] pub dummy_fields: Option<TestConfigDummyFields>,
@@ -25,12 +28,15 @@ impl<'w> rt::Writer<'w> for TestConfigWriter<'w> {
 }
 
 impl TestConfigWriter<'_> {
+    /// Packets to write; 0 means until stopped.
     #[inline] pub fn message_count(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn max_messages_per_second(&mut self, value: u32) -> &mut Self {
         rt::uint32::<2>(&mut self.s, value);
         self
     }
+    /// First number of the generated sequence.
     #[inline] pub fn seed(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    /// Bytes of payload in each.
     #[inline] pub fn message_size(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn send_batch_on_register(&mut self, value: bool) -> &mut Self {
         rt::bool::<5>(&mut self.s, value);
@@ -50,9 +56,12 @@ pub type TestConfigReader<'a> = rt::TypedReader<'a, TestConfigField<'a>>;
 /// A field of a `perfetto.protos.TestConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum TestConfigField<'a> {
+    /// Packets to write; 0 means until stopped.
     MessageCount(u32),
     MaxMessagesPerSecond(u32),
+    /// First number of the generated sequence.
     Seed(u32),
+    /// Bytes of payload in each.
     MessageSize(u32),
     SendBatchOnRegister(bool),
     DummyFields(TestConfigDummyFieldsReader<'a>),
@@ -91,7 +100,7 @@ impl TestConfig {
     );
 }
 
-/// `perfetto.protos.TestConfig.DummyFields`.
+/// One field per scalar type.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestConfigDummyFields {
     #[pb(uint32, 1)] pub field_uint32: Option<u32>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TraceConfig.LockdownModeOperation`.
+/// Whether producers of other users may connect.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigLockdownModeOperation(pub i32);
 impl TraceConfigLockdownModeOperation {
@@ -34,7 +34,7 @@ impl core::fmt::Debug for TraceConfigLockdownModeOperation {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TraceConfig.CompressionType`.
+/// Compression before `compression` existed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigCompressionType(pub i32);
 impl TraceConfigCompressionType {
@@ -62,7 +62,7 @@ impl core::fmt::Debug for TraceConfigCompressionType {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TraceConfig.StatsdLogging`.
+/// Android: report steps of the session to statsd.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigStatsdLogging(pub i32);
 impl TraceConfigStatsdLogging {
@@ -92,7 +92,7 @@ impl core::fmt::Debug for TraceConfigStatsdLogging {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TraceConfig.WriteFlushMode`.
+/// Whether a flush precedes each write into the file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigWriteFlushMode(pub i32);
 impl TraceConfigWriteFlushMode {
@@ -124,7 +124,7 @@ impl core::fmt::Debug for TraceConfigWriteFlushMode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TraceConfig.FFlushMode`.
+/// Whether data goes to the disk, not the page cache alone, after each write.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigFFlushMode(pub i32);
 impl TraceConfigFFlushMode {
@@ -154,12 +154,15 @@ impl core::fmt::Debug for TraceConfigFFlushMode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TraceConfig.BufferConfig.FillPolicy`.
+/// What happens when it is full.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigBufferConfigFillPolicy(pub i32);
 impl TraceConfigBufferConfigFillPolicy {
+    /// As RING_BUFFER.
     pub const UNSPECIFIED: Self = Self(0);
+    /// The oldest data goes.
     pub const RING_BUFFER: Self = Self(1);
+    /// The newest data goes.
     pub const DISCARD: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
@@ -184,7 +187,7 @@ impl core::fmt::Debug for TraceConfigBufferConfigFillPolicy {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TraceConfig.BufferConfig.ExperimentalMode`.
+/// Which implementation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigBufferConfigExperimentalMode(pub i32);
 impl TraceConfigBufferConfigExperimentalMode {
@@ -212,13 +215,16 @@ impl core::fmt::Debug for TraceConfigBufferConfigExperimentalMode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TraceConfig.TriggerConfig.TriggerMode`.
+/// What a trigger does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigTriggerConfigTriggerMode(pub i32);
 impl TraceConfigTriggerConfigTriggerMode {
     pub const UNSPECIFIED: Self = Self(0);
+    /// The session waits for a trigger to start.
     pub const START_TRACING: Self = Self(1);
+    /// It starts at once; a trigger ends it.
     pub const STOP_TRACING: Self = Self(2);
+    /// It goes on; each trigger makes a copy of its buffers.
     pub const CLONE_SNAPSHOT: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
@@ -244,7 +250,7 @@ impl core::fmt::Debug for TraceConfigTriggerConfigTriggerMode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TraceConfig.TraceFilter.StringFilterPolicy`.
+/// What a rule does to a string.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigTraceFilterStringFilterPolicy(pub i32);
 impl TraceConfigTraceFilterStringFilterPolicy {
@@ -280,50 +286,84 @@ impl core::fmt::Debug for TraceConfigTraceFilterStringFilterPolicy {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TraceConfig`.
+/// What a consumer asks for: buffers, data sources, and how long, where to and under what limits.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfig {
+    /// Referred to by index.
     #[pb(message, 1, repeated)] pub buffers: Vec<TraceConfigBufferConfig>,
+    /// What to start.
     #[pb(message, 2, repeated)] pub data_sources: Vec<TraceConfigDataSource>,
+    /// The session stops by itself after this time; 0 means never.
     #[pb(uint32, 3)] pub duration_ms: Option<u32>,
+    /// Limits for recordings in the field: size of buffers and length of the session.
     #[pb(bool, 4)] pub enable_extra_guardrails: Option<bool>,
     #[pb(enumeration, 5)] pub lockdown_mode: Option<TraceConfigLockdownModeOperation>,
+    /// Shared memory of particular producers.
     #[pb(message, 6, repeated)] pub producers: Vec<TraceConfigProducerConfig>,
     #[pb(message, 7)] pub statsd_metadata: Option<TraceConfigStatsdMetadata>,
+    /// The service writes the trace into a file as it goes; the consumer's descriptor comes with
+    /// EnableTracing, or see `output_path`.
     #[pb(bool, 8)] pub write_into_file: Option<bool>,
+    /// Between writes; 5 s by default, 100 ms at least.
     #[pb(uint32, 9)] pub file_write_period_ms: Option<u32>,
+    /// The session ends before the file gets larger; 0 means no limit.
     #[pb(uint64, 10)] pub max_file_size_bytes: Option<u64>,
     #[pb(message, 11)] pub guardrail_overrides: Option<TraceConfigGuardrailOverrides>,
+    /// Wait for StartTracing after EnableTracing.
     #[pb(bool, 12)] pub deferred_start: Option<bool>,
+    /// Between flushes of all data sources, for long sessions.
     #[pb(uint32, 13)] pub flush_period_ms: Option<u32>,
+    /// How long a flush waits for producers; 5 s by default.
     #[pb(uint32, 14)] pub flush_timeout_ms: Option<u32>,
+    /// Android: tell the tracing app about the end.
     #[pb(bool, 16)] pub notify_traceur: Option<bool>,
+    /// Triggers of this session.
     #[pb(message, 17)] pub trigger_config: Option<TraceConfigTriggerConfig>,
+    /// The command line fires these triggers instead of recording.
     #[pb(string, 18, repeated)] pub activate_triggers: Vec<String>,
     /// Deprecated.
     #[pb(bool, 19)] pub allow_user_build_tracing: Option<bool>,
+    /// What the service writes by itself.
     #[pb(message, 20)] pub builtin_data_sources: Option<TraceConfigBuiltinDataSource>,
+    /// Periodic restarts of interned data.
     #[pb(message, 21)] pub incremental_state_config: Option<TraceConfigIncrementalStateConfig>,
+    /// Refuse the session if one of this name exists.
     #[pb(string, 22)] pub unique_session_name: Option<String>,
+    /// How long data sources may take to stop; 5 s by default.
     #[pb(uint32, 23)] pub data_source_stop_timeout_ms: Option<u32>,
+    /// Deprecated way to ask for deflate.
+    ///
     /// Deprecated.
     #[pb(enumeration, 24)] pub compression_type: Option<TraceConfigCompressionType>,
     #[pb(message, 25)] pub incident_report_config: Option<TraceConfigIncidentReportConfig>,
+    /// Upper half of the trace's UUID, as a signed number.
+    ///
     /// Deprecated.
     #[pb(int64, 27)] pub trace_uuid_msb: Option<i64>,
+    /// Lower half.
+    ///
     /// Deprecated.
     #[pb(int64, 28)] pub trace_uuid_lsb: Option<i64>,
+    /// The service creates this file; it must not exist.
     #[pb(string, 29)] pub output_path: Option<String>,
+    /// If positive, a bug report may take a copy of this session; the largest wins.
     #[pb(int32, 30)] pub bugreport_score: Option<i32>,
     #[pb(enumeration, 31)] pub statsd_logging: Option<TraceConfigStatsdLogging>,
+    /// Filter of packets.
     #[pb(message, 33)] pub trace_filter: Option<TraceConfigTraceFilter>,
     #[pb(message, 34)] pub android_report_config: Option<TraceConfigAndroidReportConfig>,
     #[pb(message, 35)] pub cmd_trace_start_delay: Option<TraceConfigCmdTraceStartDelay>,
+    /// Time in suspend counts towards the duration.
     #[pb(bool, 36)] pub prefer_suspend_clock_for_duration: Option<bool>,
+    /// Name of that copy.
     #[pb(string, 38)] pub bugreport_filename: Option<String>,
+    /// How many sessions may run together.
     #[pb(message, 39, repeated)] pub session_semaphores: Vec<TraceConfigSessionSemaphore>,
     #[pb(message, 40)] pub priority_boost: Option<crate::PriorityBoostConfig>,
+    /// If positive, all other sessions are ended first; refused if one of the same or a higher value
+    /// exists.
     #[pb(uint32, 41)] pub exclusive_prio: Option<u32>,
+    /// Data sources of connected machines too, not of this one alone.
     #[pb(bool, 43)] pub trace_all_machines: Option<bool>,
     #[pb(enumeration, 44)] pub write_flush_mode: Option<TraceConfigWriteFlushMode>,
     #[pb(enumeration, 45)] pub fflush_post_write: Option<TraceConfigFFlushMode>,
@@ -341,14 +381,18 @@ impl<'w> rt::Writer<'w> for TraceConfigWriter<'w> {
 }
 
 impl TraceConfigWriter<'_> {
+    /// Referred to by index.
     #[inline] pub fn buffers(&mut self) -> TraceConfigBufferConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn buffers_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    /// What to start.
     #[inline] pub fn data_sources(&mut self) -> TraceConfigDataSourceWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn data_sources_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
+    /// The session stops by itself after this time; 0 means never.
     #[inline] pub fn duration_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    /// Limits for recordings in the field: size of buffers and length of the session.
     #[inline] pub fn enable_extra_guardrails(&mut self, value: bool) -> &mut Self {
         rt::bool::<4>(&mut self.s, value);
         self
@@ -360,6 +404,7 @@ impl TraceConfigWriter<'_> {
         rt::enumeration::<5>(&mut self.s, value.0);
         self
     }
+    /// Shared memory of particular producers.
     #[inline] pub fn producers(&mut self) -> TraceConfigProducerConfigWriter<'_> { rt::message::<6, _>(&mut self.s) }
     #[inline] pub fn producers_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
@@ -372,11 +417,14 @@ impl TraceConfigWriter<'_> {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
+    /// The service writes the trace into a file as it goes; the consumer's descriptor comes with EnableTracing, or see `output_path`.
     #[inline] pub fn write_into_file(&mut self, value: bool) -> &mut Self { rt::bool::<8>(&mut self.s, value); self }
+    /// Between writes; 5 s by default, 100 ms at least.
     #[inline] pub fn file_write_period_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<9>(&mut self.s, value);
         self
     }
+    /// The session ends before the file gets larger; 0 means no limit.
     #[inline] pub fn max_file_size_bytes(&mut self, value: u64) -> &mut Self {
         rt::uint64::<10>(&mut self.s, value);
         self
@@ -388,10 +436,15 @@ impl TraceConfigWriter<'_> {
         rt::message_raw::<11>(&mut self.s, body);
         self
     }
+    /// Wait for StartTracing after EnableTracing.
     #[inline] pub fn deferred_start(&mut self, value: bool) -> &mut Self { rt::bool::<12>(&mut self.s, value); self }
+    /// Between flushes of all data sources, for long sessions.
     #[inline] pub fn flush_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
+    /// How long a flush waits for producers; 5 s by default.
     #[inline] pub fn flush_timeout_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<14>(&mut self.s, value); self }
+    /// Android: tell the tracing app about the end.
     #[inline] pub fn notify_traceur(&mut self, value: bool) -> &mut Self { rt::bool::<16>(&mut self.s, value); self }
+    /// Triggers of this session.
     #[inline] pub fn trigger_config(&mut self) -> TraceConfigTriggerConfigWriter<'_> {
         rt::message::<17, _>(&mut self.s)
     }
@@ -399,6 +452,7 @@ impl TraceConfigWriter<'_> {
         rt::message_raw::<17>(&mut self.s, body);
         self
     }
+    /// The command line fires these triggers instead of recording.
     #[inline] pub fn activate_triggers(&mut self, value: &str) -> &mut Self {
         rt::string::<18>(&mut self.s, value);
         self
@@ -407,6 +461,7 @@ impl TraceConfigWriter<'_> {
         rt::bool::<19>(&mut self.s, value);
         self
     }
+    /// What the service writes by itself.
     #[inline] pub fn builtin_data_sources(&mut self) -> TraceConfigBuiltinDataSourceWriter<'_> {
         rt::message::<20, _>(&mut self.s)
     }
@@ -414,6 +469,7 @@ impl TraceConfigWriter<'_> {
         rt::message_raw::<20>(&mut self.s, body);
         self
     }
+    /// Periodic restarts of interned data.
     #[inline] pub fn incremental_state_config(
         &mut self,
     ) -> TraceConfigIncrementalStateConfigWriter<'_> {
@@ -423,14 +479,17 @@ impl TraceConfigWriter<'_> {
         rt::message_raw::<21>(&mut self.s, body);
         self
     }
+    /// Refuse the session if one of this name exists.
     #[inline] pub fn unique_session_name(&mut self, value: &str) -> &mut Self {
         rt::string::<22>(&mut self.s, value);
         self
     }
+    /// How long data sources may take to stop; 5 s by default.
     #[inline] pub fn data_source_stop_timeout_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<23>(&mut self.s, value);
         self
     }
+    /// Deprecated way to ask for deflate.
     #[inline] pub fn compression_type(&mut self, value: TraceConfigCompressionType) -> &mut Self {
         rt::enumeration::<24>(&mut self.s, value.0);
         self
@@ -444,14 +503,19 @@ impl TraceConfigWriter<'_> {
         rt::message_raw::<25>(&mut self.s, body);
         self
     }
+    /// Upper half of the trace's UUID, as a signed number.
     #[inline] pub fn trace_uuid_msb(&mut self, value: i64) -> &mut Self { rt::int64::<27>(&mut self.s, value); self }
+    /// Lower half.
     #[inline] pub fn trace_uuid_lsb(&mut self, value: i64) -> &mut Self { rt::int64::<28>(&mut self.s, value); self }
+    /// The service creates this file; it must not exist.
     #[inline] pub fn output_path(&mut self, value: &str) -> &mut Self { rt::string::<29>(&mut self.s, value); self }
+    /// If positive, a bug report may take a copy of this session; the largest wins.
     #[inline] pub fn bugreport_score(&mut self, value: i32) -> &mut Self { rt::int32::<30>(&mut self.s, value); self }
     #[inline] pub fn statsd_logging(&mut self, value: TraceConfigStatsdLogging) -> &mut Self {
         rt::enumeration::<31>(&mut self.s, value.0);
         self
     }
+    /// Filter of packets.
     #[inline] pub fn trace_filter(&mut self) -> TraceConfigTraceFilterWriter<'_> { rt::message::<33, _>(&mut self.s) }
     #[inline] pub fn trace_filter_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<33>(&mut self.s, body);
@@ -471,14 +535,17 @@ impl TraceConfigWriter<'_> {
         rt::message_raw::<35>(&mut self.s, body);
         self
     }
+    /// Time in suspend counts towards the duration.
     #[inline] pub fn prefer_suspend_clock_for_duration(&mut self, value: bool) -> &mut Self {
         rt::bool::<36>(&mut self.s, value);
         self
     }
+    /// Name of that copy.
     #[inline] pub fn bugreport_filename(&mut self, value: &str) -> &mut Self {
         rt::string::<38>(&mut self.s, value);
         self
     }
+    /// How many sessions may run together.
     #[inline] pub fn session_semaphores(&mut self) -> TraceConfigSessionSemaphoreWriter<'_> {
         rt::message::<39, _>(&mut self.s)
     }
@@ -493,7 +560,9 @@ impl TraceConfigWriter<'_> {
         rt::message_raw::<40>(&mut self.s, body);
         self
     }
+    /// If positive, all other sessions are ended first; refused if one of the same or a higher value exists.
     #[inline] pub fn exclusive_prio(&mut self, value: u32) -> &mut Self { rt::uint32::<41>(&mut self.s, value); self }
+    /// Data sources of connected machines too, not of this one alone.
     #[inline] pub fn trace_all_machines(&mut self, value: bool) -> &mut Self {
         rt::bool::<43>(&mut self.s, value);
         self
@@ -529,43 +598,72 @@ pub type TraceConfigReader<'a> = rt::TypedReader<'a, TraceConfigField<'a>>;
 /// A field of a `perfetto.protos.TraceConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigField<'a> {
+    /// Referred to by index.
     Buffers(TraceConfigBufferConfigReader<'a>),
+    /// What to start.
     DataSources(TraceConfigDataSourceReader<'a>),
+    /// The session stops by itself after this time; 0 means never.
     DurationMs(u32),
+    /// Limits for recordings in the field: size of buffers and length of the session.
     EnableExtraGuardrails(bool),
     LockdownMode(TraceConfigLockdownModeOperation),
+    /// Shared memory of particular producers.
     Producers(TraceConfigProducerConfigReader<'a>),
     StatsdMetadata(TraceConfigStatsdMetadataReader<'a>),
+    /// The service writes the trace into a file as it goes; the consumer's descriptor comes with EnableTracing, or see `output_path`.
     WriteIntoFile(bool),
+    /// Between writes; 5 s by default, 100 ms at least.
     FileWritePeriodMs(u32),
+    /// The session ends before the file gets larger; 0 means no limit.
     MaxFileSizeBytes(u64),
     GuardrailOverrides(TraceConfigGuardrailOverridesReader<'a>),
+    /// Wait for StartTracing after EnableTracing.
     DeferredStart(bool),
+    /// Between flushes of all data sources, for long sessions.
     FlushPeriodMs(u32),
+    /// How long a flush waits for producers; 5 s by default.
     FlushTimeoutMs(u32),
+    /// Android: tell the tracing app about the end.
     NotifyTraceur(bool),
+    /// Triggers of this session.
     TriggerConfig(TraceConfigTriggerConfigReader<'a>),
+    /// The command line fires these triggers instead of recording.
     ActivateTriggers(&'a str),
     AllowUserBuildTracing(bool),
+    /// What the service writes by itself.
     BuiltinDataSources(TraceConfigBuiltinDataSourceReader<'a>),
+    /// Periodic restarts of interned data.
     IncrementalStateConfig(TraceConfigIncrementalStateConfigReader<'a>),
+    /// Refuse the session if one of this name exists.
     UniqueSessionName(&'a str),
+    /// How long data sources may take to stop; 5 s by default.
     DataSourceStopTimeoutMs(u32),
+    /// Deprecated way to ask for deflate.
     CompressionType(TraceConfigCompressionType),
     IncidentReportConfig(TraceConfigIncidentReportConfigReader<'a>),
+    /// Upper half of the trace's UUID, as a signed number.
     TraceUuidMsb(i64),
+    /// Lower half.
     TraceUuidLsb(i64),
+    /// The service creates this file; it must not exist.
     OutputPath(&'a str),
+    /// If positive, a bug report may take a copy of this session; the largest wins.
     BugreportScore(i32),
     StatsdLogging(TraceConfigStatsdLogging),
+    /// Filter of packets.
     TraceFilter(TraceConfigTraceFilterReader<'a>),
     AndroidReportConfig(TraceConfigAndroidReportConfigReader<'a>),
     CmdTraceStartDelay(TraceConfigCmdTraceStartDelayReader<'a>),
+    /// Time in suspend counts towards the duration.
     PreferSuspendClockForDuration(bool),
+    /// Name of that copy.
     BugreportFilename(&'a str),
+    /// How many sessions may run together.
     SessionSemaphores(TraceConfigSessionSemaphoreReader<'a>),
     PriorityBoost(crate::PriorityBoostConfigReader<'a>),
+    /// If positive, all other sessions are ended first; refused if one of the same or a higher value exists.
     ExclusivePrio(u32),
+    /// Data sources of connected machines too, not of this one alone.
     TraceAllMachines(bool),
     WriteFlushMode(TraceConfigWriteFlushMode),
     FflushPostWrite(TraceConfigFFlushMode),
@@ -750,13 +848,17 @@ impl TraceConfig {
     );
 }
 
-/// `perfetto.protos.TraceConfig.BufferConfig`.
+/// A buffer of the service.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigBufferConfig {
+    /// KiB, rounded up to whole pages.
     #[pb(uint32, 1)] pub size_kb: Option<u32>,
     #[pb(enumeration, 4)] pub fill_policy: Option<TraceConfigBufferConfigFillPolicy>,
+    /// A clone takes the content away from the session instead of copying it.
     #[pb(bool, 5)] pub transfer_on_clone: Option<bool>,
+    /// A clone starts with this buffer empty.
     #[pb(bool, 6)] pub clear_before_clone: Option<bool>,
+    /// For `DataSourceConfig.target_buffer_name`; unique in the config.
     #[pb(string, 7)] pub name: Option<String>,
     #[pb(enumeration, 8)] pub experimental_mode: Option<TraceConfigBufferConfigExperimentalMode>,
     /// Fields this build does not know, verbatim.
@@ -771,6 +873,7 @@ impl<'w> rt::Writer<'w> for TraceConfigBufferConfigWriter<'w> {
 }
 
 impl TraceConfigBufferConfigWriter<'_> {
+    /// KiB, rounded up to whole pages.
     #[inline] pub fn size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn fill_policy(
         &mut self,
@@ -779,8 +882,11 @@ impl TraceConfigBufferConfigWriter<'_> {
         rt::enumeration::<4>(&mut self.s, value.0);
         self
     }
+    /// A clone takes the content away from the session instead of copying it.
     #[inline] pub fn transfer_on_clone(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    /// A clone starts with this buffer empty.
     #[inline] pub fn clear_before_clone(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
+    /// For `DataSourceConfig.target_buffer_name`; unique in the config.
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
     #[inline] pub fn experimental_mode(
         &mut self,
@@ -801,10 +907,14 @@ pub type TraceConfigBufferConfigReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.TraceConfig.BufferConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigBufferConfigField<'a> {
+    /// KiB, rounded up to whole pages.
     SizeKb(u32),
     FillPolicy(TraceConfigBufferConfigFillPolicy),
+    /// A clone takes the content away from the session instead of copying it.
     TransferOnClone(bool),
+    /// A clone starts with this buffer empty.
     ClearBeforeClone(bool),
+    /// For `DataSourceConfig.target_buffer_name`; unique in the config.
     Name(&'a str),
     ExperimentalMode(TraceConfigBufferConfigExperimentalMode),
     /// A field this build does not know, or one of a foreign wire type.
@@ -854,12 +964,16 @@ impl TraceConfigBufferConfig {
     );
 }
 
-/// `perfetto.protos.TraceConfig.DataSource`.
+/// A data source to start, and in which producers.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigDataSource {
+    /// What it is told.
     #[pb(message, 1)] pub config: Option<crate::DataSourceConfig>,
+    /// Only in producers with one of these names; none means in all.
     #[pb(string, 2, repeated)] pub producer_name_filter: Vec<String>,
+    /// Likewise, by regular expression over the whole name.
     #[pb(string, 3, repeated)] pub producer_name_regex_filter: Vec<String>,
+    /// Only on machines with one of these names.
     #[pb(string, 4, repeated)] pub machine_name_filter: Vec<String>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -873,16 +987,20 @@ impl<'w> rt::Writer<'w> for TraceConfigDataSourceWriter<'w> {
 }
 
 impl TraceConfigDataSourceWriter<'_> {
+    /// What it is told.
     #[inline] pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn config_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    /// Only in producers with one of these names; none means in all.
     #[inline] pub fn producer_name_filter(&mut self, value: &str) -> &mut Self {
         rt::string::<2>(&mut self.s, value);
         self
     }
+    /// Likewise, by regular expression over the whole name.
     #[inline] pub fn producer_name_regex_filter(&mut self, value: &str) -> &mut Self {
         rt::string::<3>(&mut self.s, value);
         self
     }
+    /// Only on machines with one of these names.
     #[inline] pub fn machine_name_filter(&mut self, value: &str) -> &mut Self {
         rt::string::<4>(&mut self.s, value);
         self
@@ -899,9 +1017,13 @@ pub type TraceConfigDataSourceReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.TraceConfig.DataSource`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigDataSourceField<'a> {
+    /// What it is told.
     Config(crate::DataSourceConfigReader<'a>),
+    /// Only in producers with one of these names; none means in all.
     ProducerNameFilter(&'a str),
+    /// Likewise, by regular expression over the whole name.
     ProducerNameRegexFilter(&'a str),
+    /// Only on machines with one of these names.
     MachineNameFilter(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -934,16 +1056,23 @@ impl TraceConfigDataSource {
     );
 }
 
-/// `perfetto.protos.TraceConfig.BuiltinDataSource`.
+/// What the service writes by itself.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigBuiltinDataSource {
+    /// No clock snapshots.
     #[pb(bool, 1)] pub disable_clock_snapshotting: Option<bool>,
+    /// The config does not become a packet.
     #[pb(bool, 2)] pub disable_trace_config: Option<bool>,
+    /// No SystemInfo.
     #[pb(bool, 3)] pub disable_system_info: Option<bool>,
+    /// No TracingServiceEvent.
     #[pb(bool, 4)] pub disable_service_events: Option<bool>,
+    /// The clock a reader should convert to; BOOTTIME by default.
     #[pb(enumeration, 5)] pub primary_trace_clock: Option<crate::BuiltinClock>,
+    /// Between clock snapshots; 10 s by default, 1 s at least.
     #[pb(uint32, 6)] pub snapshot_interval_ms: Option<u32>,
     #[pb(bool, 7)] pub prefer_suspend_clock_for_snapshot: Option<bool>,
+    /// No WriterStats in the trace's statistics.
     #[pb(bool, 8)] pub disable_chunk_usage_histograms: Option<bool>,
     #[pb(bool, 9)] pub disable_extension_descriptors: Option<bool>,
     #[pb(bool, 10)] pub enable_concurrent_session_events: Option<bool>,
@@ -959,26 +1088,32 @@ impl<'w> rt::Writer<'w> for TraceConfigBuiltinDataSourceWriter<'w> {
 }
 
 impl TraceConfigBuiltinDataSourceWriter<'_> {
+    /// No clock snapshots.
     #[inline] pub fn disable_clock_snapshotting(&mut self, value: bool) -> &mut Self {
         rt::bool::<1>(&mut self.s, value);
         self
     }
+    /// The config does not become a packet.
     #[inline] pub fn disable_trace_config(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
+    /// No SystemInfo.
     #[inline] pub fn disable_system_info(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
+    /// No TracingServiceEvent.
     #[inline] pub fn disable_service_events(&mut self, value: bool) -> &mut Self {
         rt::bool::<4>(&mut self.s, value);
         self
     }
+    /// The clock a reader should convert to; BOOTTIME by default.
     #[inline] pub fn primary_trace_clock(&mut self, value: crate::BuiltinClock) -> &mut Self {
         rt::enumeration::<5>(&mut self.s, value.0);
         self
     }
+    /// Between clock snapshots; 10 s by default, 1 s at least.
     #[inline] pub fn snapshot_interval_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<6>(&mut self.s, value);
         self
@@ -987,6 +1122,7 @@ impl TraceConfigBuiltinDataSourceWriter<'_> {
         rt::bool::<7>(&mut self.s, value);
         self
     }
+    /// No WriterStats in the trace's statistics.
     #[inline] pub fn disable_chunk_usage_histograms(&mut self, value: bool) -> &mut Self {
         rt::bool::<8>(&mut self.s, value);
         self
@@ -1011,13 +1147,20 @@ pub type TraceConfigBuiltinDataSourceReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.TraceConfig.BuiltinDataSource`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigBuiltinDataSourceField<'a> {
+    /// No clock snapshots.
     DisableClockSnapshotting(bool),
+    /// The config does not become a packet.
     DisableTraceConfig(bool),
+    /// No SystemInfo.
     DisableSystemInfo(bool),
+    /// No TracingServiceEvent.
     DisableServiceEvents(bool),
+    /// The clock a reader should convert to; BOOTTIME by default.
     PrimaryTraceClock(crate::BuiltinClock),
+    /// Between clock snapshots; 10 s by default, 1 s at least.
     SnapshotIntervalMs(u32),
     PreferSuspendClockForSnapshot(bool),
+    /// No WriterStats in the trace's statistics.
     DisableChunkUsageHistograms(bool),
     DisableExtensionDescriptors(bool),
     EnableConcurrentSessionEvents(bool),
@@ -1064,11 +1207,13 @@ impl TraceConfigBuiltinDataSource {
     );
 }
 
-/// `perfetto.protos.TraceConfig.ProducerConfig`.
+/// Size of one producer's shared memory.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigProducerConfig {
     #[pb(string, 1)] pub producer_name: Option<String>,
+    /// KiB; the service clamps it.
     #[pb(uint32, 2)] pub shm_size_kb: Option<u32>,
+    /// KiB; a multiple of 4.
     #[pb(uint32, 3)] pub page_size_kb: Option<u32>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -1083,7 +1228,9 @@ impl<'w> rt::Writer<'w> for TraceConfigProducerConfigWriter<'w> {
 
 impl TraceConfigProducerConfigWriter<'_> {
     #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    /// KiB; the service clamps it.
     #[inline] pub fn shm_size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    /// KiB; a multiple of 4.
     #[inline] pub fn page_size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -1098,7 +1245,9 @@ pub type TraceConfigProducerConfigReader<'a> = rt::TypedReader<
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigProducerConfigField<'a> {
     ProducerName(&'a str),
+    /// KiB; the service clamps it.
     ShmSizeKb(u32),
+    /// KiB; a multiple of 4.
     PageSizeKb(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -1129,7 +1278,7 @@ impl TraceConfigProducerConfig {
     );
 }
 
-/// `perfetto.protos.TraceConfig.StatsdMetadata`.
+/// Android: what in statsd started the session.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigStatsdMetadata {
     #[pb(int64, 1)] pub triggering_alert_id: Option<i64>,
@@ -1211,7 +1360,7 @@ impl TraceConfigStatsdMetadata {
     );
 }
 
-/// `perfetto.protos.TraceConfig.GuardrailOverrides`.
+/// Limits of Android's uploader to lift.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigGuardrailOverrides {
     /// Deprecated.
@@ -1278,11 +1427,12 @@ impl TraceConfigGuardrailOverrides {
     );
 }
 
-/// `perfetto.protos.TraceConfig.TriggerConfig`.
+/// Events from outside that start, stop or clone the session.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigTriggerConfig {
     #[pb(enumeration, 1)] pub trigger_mode: Option<TraceConfigTriggerConfigTriggerMode>,
     #[pb(message, 2, repeated)] pub triggers: Vec<TraceConfigTriggerConfigTrigger>,
+    /// The session ends after this time even without a trigger.
     #[pb(uint32, 3)] pub trigger_timeout_ms: Option<u32>,
     #[pb(bool, 5)] pub use_clone_snapshot_if_available: Option<bool>,
     /// Fields this build does not know, verbatim.
@@ -1308,6 +1458,7 @@ impl TraceConfigTriggerConfigWriter<'_> {
         rt::message::<2, _>(&mut self.s)
     }
     #[inline] pub fn triggers_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    /// The session ends after this time even without a trigger.
     #[inline] pub fn trigger_timeout_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<3>(&mut self.s, value);
         self
@@ -1330,6 +1481,7 @@ pub type TraceConfigTriggerConfigReader<'a> = rt::TypedReader<
 pub enum TraceConfigTriggerConfigField<'a> {
     TriggerMode(TraceConfigTriggerConfigTriggerMode),
     Triggers(TraceConfigTriggerConfigTriggerReader<'a>),
+    /// The session ends after this time even without a trigger.
     TriggerTimeoutMs(u32),
     UseCloneSnapshotIfAvailable(bool),
     /// A field this build does not know, or one of a foreign wire type.
@@ -1367,13 +1519,17 @@ impl TraceConfigTriggerConfig {
     );
 }
 
-/// `perfetto.protos.TraceConfig.TriggerConfig.Trigger`.
+/// A trigger by name.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigTriggerConfigTrigger {
     #[pb(string, 1)] pub name: Option<String>,
+    /// Only from producers whose whole name matches.
     #[pb(string, 2)] pub producer_name_regex: Option<String>,
+    /// From the trigger to its effect; in START_TRACING mode how long to record then.
     #[pb(uint32, 3)] pub stop_delay_ms: Option<u32>,
+    /// More within a day are ignored; 0 means no limit.
     #[pb(uint32, 4)] pub max_per_24_h: Option<u32>,
+    /// Chance to ignore it, from 0 to 1.
     #[pb(double, 5)] pub skip_probability: Option<f64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -1388,12 +1544,16 @@ impl<'w> rt::Writer<'w> for TraceConfigTriggerConfigTriggerWriter<'w> {
 
 impl TraceConfigTriggerConfigTriggerWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    /// Only from producers whose whole name matches.
     #[inline] pub fn producer_name_regex(&mut self, value: &str) -> &mut Self {
         rt::string::<2>(&mut self.s, value);
         self
     }
+    /// From the trigger to its effect; in START_TRACING mode how long to record then.
     #[inline] pub fn stop_delay_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    /// More within a day are ignored; 0 means no limit.
     #[inline] pub fn max_per_24_h(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
+    /// Chance to ignore it, from 0 to 1.
     #[inline] pub fn skip_probability(&mut self, value: f64) -> &mut Self { rt::double::<5>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -1408,9 +1568,13 @@ pub type TraceConfigTriggerConfigTriggerReader<'a> = rt::TypedReader<
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigTriggerConfigTriggerField<'a> {
     Name(&'a str),
+    /// Only from producers whose whole name matches.
     ProducerNameRegex(&'a str),
+    /// From the trigger to its effect; in START_TRACING mode how long to record then.
     StopDelayMs(u32),
+    /// More within a day are ignored; 0 means no limit.
     MaxPer24H(u32),
+    /// Chance to ignore it, from 0 to 1.
     SkipProbability(f64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -1445,9 +1609,10 @@ impl TraceConfigTriggerConfigTrigger {
     );
 }
 
-/// `perfetto.protos.TraceConfig.IncrementalStateConfig`.
+/// Makes long traces readable from the middle.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigIncrementalStateConfig {
+    /// How often data sources are told to write interned data anew.
     #[pb(uint32, 1)] pub clear_period_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -1461,6 +1626,7 @@ impl<'w> rt::Writer<'w> for TraceConfigIncrementalStateConfigWriter<'w> {
 }
 
 impl TraceConfigIncrementalStateConfigWriter<'_> {
+    /// How often data sources are told to write interned data anew.
     #[inline] pub fn clear_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -1474,6 +1640,7 @@ pub type TraceConfigIncrementalStateConfigReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.TraceConfig.IncrementalStateConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigIncrementalStateConfigField<'a> {
+    /// How often data sources are told to write interned data anew.
     ClearPeriodMs(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -1498,7 +1665,7 @@ impl TraceConfigIncrementalStateConfig {
     );
 }
 
-/// `perfetto.protos.TraceConfig.CompressionConfig`.
+/// How packets are compressed in the trace.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigCompressionConfig {
     #[pb(message, 1)] pub deflate: Option<TraceConfigCompressionConfigDeflate>,
@@ -1564,7 +1731,7 @@ impl TraceConfigCompressionConfig {
     );
 }
 
-/// `perfetto.protos.TraceConfig.CompressionConfig.Deflate`.
+/// zlib.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigCompressionConfigDeflate {
     /// Fields this build does not know, verbatim.
@@ -1613,7 +1780,7 @@ impl TraceConfigCompressionConfigDeflate {
     );
 }
 
-/// `perfetto.protos.TraceConfig.CompressionConfig.Zstd`.
+/// Zstandard.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigCompressionConfigZstd {
     #[pb(int32, 1)] pub level: Option<i32>,
@@ -1666,7 +1833,7 @@ impl TraceConfigCompressionConfigZstd {
     );
 }
 
-/// `perfetto.protos.TraceConfig.IncidentReportConfig`.
+/// Android: hand the trace to incidentd or DropBox.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigIncidentReportConfig {
     #[pb(string, 1)] pub destination_package: Option<String>,
@@ -1748,10 +1915,12 @@ impl TraceConfigIncidentReportConfig {
     );
 }
 
-/// `perfetto.protos.TraceConfig.TraceFilter`.
+/// Removes what the config does not allow from packets as they are read.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigTraceFilter {
+    /// Program of allowed fields; for all versions.
     #[pb(bytes, 1)] pub bytecode: Option<Vec<u8>>,
+    /// Preferred to `bytecode` by services that can filter strings.
     #[pb(bytes, 2)] pub bytecode_v2: Option<Vec<u8>>,
     #[pb(message, 3)] pub string_filter_chain: Option<TraceConfigTraceFilterStringFilterChain>,
     #[pb(bytes, 4)] pub bytecode_overlay_v54: Option<Vec<u8>>,
@@ -1768,11 +1937,13 @@ impl<'w> rt::Writer<'w> for TraceConfigTraceFilterWriter<'w> {
 }
 
 impl TraceConfigTraceFilterWriter<'_> {
+    /// Program of allowed fields; for all versions.
     #[inline] pub fn bytecode(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
     #[inline] pub fn bytecode_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<1>(&mut self.s, parts);
         self
     }
+    /// Preferred to `bytecode` by services that can filter strings.
     #[inline] pub fn bytecode_v2(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
     #[inline] pub fn bytecode_v2_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<2>(&mut self.s, parts);
@@ -1816,7 +1987,9 @@ pub type TraceConfigTraceFilterReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.TraceConfig.TraceFilter`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigTraceFilterField<'a> {
+    /// Program of allowed fields; for all versions.
     Bytecode(&'a [u8]),
+    /// Preferred to `bytecode` by services that can filter strings.
     BytecodeV2(&'a [u8]),
     StringFilterChain(TraceConfigTraceFilterStringFilterChainReader<'a>),
     BytecodeOverlayV54(&'a [u8]),
@@ -1870,7 +2043,7 @@ impl TraceConfigTraceFilter {
     );
 }
 
-/// `perfetto.protos.TraceConfig.TraceFilter.StringFilterRule`.
+/// A pattern and what happens to strings that match.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigTraceFilterStringFilterRule {
     #[pb(enumeration, 1)] pub policy: Option<TraceConfigTraceFilterStringFilterPolicy>,
@@ -1962,7 +2135,7 @@ impl TraceConfigTraceFilterStringFilterRule {
     );
 }
 
-/// `perfetto.protos.TraceConfig.TraceFilter.StringFilterChain`.
+/// Rules, first match first.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigTraceFilterStringFilterChain {
     #[pb(message, 1, repeated)] pub rules: Vec<TraceConfigTraceFilterStringFilterRule>,
@@ -2022,7 +2195,7 @@ impl TraceConfigTraceFilterStringFilterChain {
     );
 }
 
-/// `perfetto.protos.TraceConfig.AndroidReportConfig`.
+/// Android: hand the trace to a reporting service.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigAndroidReportConfig {
     #[pb(string, 1)] pub reporter_service_package: Option<String>,
@@ -2101,7 +2274,7 @@ impl TraceConfigAndroidReportConfig {
     );
 }
 
-/// `perfetto.protos.TraceConfig.CmdTraceStartDelay`.
+/// The command line waits a random time in this range before it starts.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigCmdTraceStartDelay {
     #[pb(uint32, 1)] pub min_delay_ms: Option<u32>,
@@ -2161,10 +2334,11 @@ impl TraceConfigCmdTraceStartDelay {
     );
 }
 
-/// `perfetto.protos.TraceConfig.SessionSemaphore`.
+/// A session is refused if too many others hold a semaphore of the same name.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfigSessionSemaphore {
     #[pb(string, 1)] pub name: Option<String>,
+    /// Others that may hold it at the same time; the smallest of all sessions counts.
     #[pb(uint64, 2)] pub max_other_session_count: Option<u64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -2179,6 +2353,7 @@ impl<'w> rt::Writer<'w> for TraceConfigSessionSemaphoreWriter<'w> {
 
 impl TraceConfigSessionSemaphoreWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    /// Others that may hold it at the same time; the smallest of all sessions counts.
     #[inline] pub fn max_other_session_count(&mut self, value: u64) -> &mut Self {
         rt::uint64::<2>(&mut self.s, value);
         self
@@ -2196,6 +2371,7 @@ pub type TraceConfigSessionSemaphoreReader<'a> = rt::TypedReader<
 #[derive(Clone, Copy, Debug)]
 pub enum TraceConfigSessionSemaphoreField<'a> {
     Name(&'a str),
+    /// Others that may hold it at the same time; the smallest of all sessions counts.
     MaxOtherSessionCount(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

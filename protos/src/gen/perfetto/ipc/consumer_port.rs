@@ -4,10 +4,11 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.EnableTracingRequest`.
+/// Starts a session.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct EnableTracingRequest {
     #[pb(message, 1)] pub trace_config: Option<crate::TraceConfig>,
+    /// Never set by real consumers: the service uses it to be told of the end of an attached session.
     #[pb(bool, 2)] pub attach_notification_only: Option<bool>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -26,6 +27,7 @@ impl EnableTracingRequestWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
+    /// Never set by real consumers: the service uses it to be told of the end of an attached session.
     #[inline] pub fn attach_notification_only(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
@@ -43,6 +45,7 @@ pub type EnableTracingRequestReader<'a> = rt::TypedReader<
 #[derive(Clone, Copy, Debug)]
 pub enum EnableTracingRequestField<'a> {
     TraceConfig(crate::TraceConfigReader<'a>),
+    /// Never set by real consumers: the service uses it to be told of the end of an attached session.
     AttachNotificationOnly(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -71,11 +74,12 @@ impl EnableTracingRequest {
     );
 }
 
-/// `perfetto.protos.EnableTracingResponse`.
+/// The session is over.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct EnableTracingResponse {
     /// At most one of these.
     #[pb(oneof, 1)] pub state: Option<EnableTracingResponseState>,
+    /// Why the session was refused; empty if it was not.
     #[pb(string, 3)] pub error: Option<String>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -84,6 +88,7 @@ pub struct EnableTracingResponse {
 /// `perfetto.protos.EnableTracingResponse.state`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum EnableTracingResponseState {
+    /// Recording ended; true in every reply.
     #[pb(bool, 1)] Disabled(bool),
 }
 
@@ -95,7 +100,9 @@ impl<'w> rt::Writer<'w> for EnableTracingResponseWriter<'w> {
 }
 
 impl EnableTracingResponseWriter<'_> {
+    /// Recording ended; true in every reply.
     #[inline] pub fn disabled(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    /// Why the session was refused; empty if it was not.
     #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -109,7 +116,9 @@ pub type EnableTracingResponseReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.EnableTracingResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum EnableTracingResponseField<'a> {
+    /// Recording ended; true in every reply.
     Disabled(bool),
+    /// Why the session was refused; empty if it was not.
     Error(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -138,7 +147,7 @@ impl EnableTracingResponse {
     );
 }
 
-/// `perfetto.protos.StartTracingRequest`.
+/// Starts a deferred session.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StartTracingRequest {
     /// Fields this build does not know, verbatim.
@@ -187,7 +196,7 @@ impl StartTracingRequest {
     );
 }
 
-/// `perfetto.protos.StartTracingResponse`.
+/// It was started.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StartTracingResponse {
     /// Fields this build does not know, verbatim.
@@ -236,7 +245,7 @@ impl StartTracingResponse {
     );
 }
 
-/// `perfetto.protos.ChangeTraceConfigRequest`.
+/// The changed config.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChangeTraceConfigRequest {
     #[pb(message, 1)] pub trace_config: Option<crate::TraceConfig>,
@@ -293,7 +302,7 @@ impl ChangeTraceConfigRequest {
     );
 }
 
-/// `perfetto.protos.ChangeTraceConfigResponse`.
+/// It was taken or ignored.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChangeTraceConfigResponse {
     /// Fields this build does not know, verbatim.
@@ -342,7 +351,7 @@ impl ChangeTraceConfigResponse {
     );
 }
 
-/// `perfetto.protos.DisableTracingRequest`.
+/// Stops the session.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DisableTracingRequest {
     /// Fields this build does not know, verbatim.
@@ -391,7 +400,7 @@ impl DisableTracingRequest {
     );
 }
 
-/// `perfetto.protos.DisableTracingResponse`.
+/// Stopping began.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DisableTracingResponse {
     /// Fields this build does not know, verbatim.
@@ -440,7 +449,7 @@ impl DisableTracingResponse {
     );
 }
 
-/// `perfetto.protos.ReadBuffersRequest`.
+/// Reads what was recorded.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ReadBuffersRequest {
     /// Fields this build does not know, verbatim.
@@ -486,7 +495,7 @@ impl ReadBuffersRequest {
     );
 }
 
-/// `perfetto.protos.ReadBuffersResponse`.
+/// Some slices; more replies may follow.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ReadBuffersResponse {
     #[pb(message, 2, repeated)] pub slices: Vec<ReadBuffersResponseSlice>,
@@ -540,10 +549,12 @@ impl ReadBuffersResponse {
     );
 }
 
-/// `perfetto.protos.ReadBuffersResponse.Slice`.
+/// A piece of a packet, as it lay in the buffer.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ReadBuffersResponseSlice {
+    /// Bytes of a TracePacket, without the tag and length it has in a file.
     #[pb(bytes, 1)] pub data: Option<Vec<u8>>,
+    /// The packet ends here.
     #[pb(bool, 2)] pub last_slice_for_packet: Option<bool>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -557,11 +568,13 @@ impl<'w> rt::Writer<'w> for ReadBuffersResponseSliceWriter<'w> {
 }
 
 impl ReadBuffersResponseSliceWriter<'_> {
+    /// Bytes of a TracePacket, without the tag and length it has in a file.
     #[inline] pub fn data(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
     #[inline] pub fn data_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<1>(&mut self.s, parts);
         self
     }
+    /// The packet ends here.
     #[inline] pub fn last_slice_for_packet(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
@@ -578,7 +591,9 @@ pub type ReadBuffersResponseSliceReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.ReadBuffersResponse.Slice`.
 #[derive(Clone, Copy, Debug)]
 pub enum ReadBuffersResponseSliceField<'a> {
+    /// Bytes of a TracePacket, without the tag and length it has in a file.
     Data(&'a [u8]),
+    /// The packet ends here.
     LastSliceForPacket(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -607,9 +622,10 @@ impl ReadBuffersResponseSlice {
     );
 }
 
-/// `perfetto.protos.FreeBuffersRequest`.
+/// Ends the session.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FreeBuffersRequest {
+    /// Ignored: all buffers go.
     #[pb(uint32, 1, repeated)] pub buffer_ids: Vec<u32>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -623,6 +639,7 @@ impl<'w> rt::Writer<'w> for FreeBuffersRequestWriter<'w> {
 }
 
 impl FreeBuffersRequestWriter<'_> {
+    /// Ignored: all buffers go.
     #[inline] pub fn buffer_ids(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -633,6 +650,7 @@ pub type FreeBuffersRequestReader<'a> = rt::TypedReader<'a, FreeBuffersRequestFi
 /// A field of a `perfetto.protos.FreeBuffersRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum FreeBuffersRequestField<'a> {
+    /// Ignored: all buffers go.
     BufferIds(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -658,7 +676,7 @@ impl FreeBuffersRequest {
     );
 }
 
-/// `perfetto.protos.FreeBuffersResponse`.
+/// Done.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FreeBuffersResponse {
     /// Fields this build does not know, verbatim.
@@ -707,10 +725,12 @@ impl FreeBuffersResponse {
     );
 }
 
-/// `perfetto.protos.FlushRequest`.
+/// Flushes the session.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FlushRequest {
+    /// 0 means the session's own timeout.
     #[pb(uint32, 1)] pub timeout_ms: Option<u32>,
+    /// Who asks and why, in bits; passed on to producers.
     #[pb(uint64, 2)] pub flags: Option<u64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -724,7 +744,9 @@ impl<'w> rt::Writer<'w> for FlushRequestWriter<'w> {
 }
 
 impl FlushRequestWriter<'_> {
+    /// 0 means the session's own timeout.
     #[inline] pub fn timeout_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    /// Who asks and why, in bits; passed on to producers.
     #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -735,7 +757,9 @@ pub type FlushRequestReader<'a> = rt::TypedReader<'a, FlushRequestField<'a>>;
 /// A field of a `perfetto.protos.FlushRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum FlushRequestField<'a> {
+    /// 0 means the session's own timeout.
     TimeoutMs(u32),
+    /// Who asks and why, in bits; passed on to producers.
     Flags(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -764,7 +788,7 @@ impl FlushRequest {
     );
 }
 
-/// `perfetto.protos.FlushResponse`.
+/// All producers answered in time. If one did not, the call fails.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FlushResponse {
     /// Fields this build does not know, verbatim.
@@ -810,9 +834,10 @@ impl FlushResponse {
     );
 }
 
-/// `perfetto.protos.DetachRequest`.
+/// Leaves the session.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DetachRequest {
+    /// Chosen by the consumer, unique among sessions of its user.
     #[pb(string, 1)] pub key: Option<String>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -826,6 +851,7 @@ impl<'w> rt::Writer<'w> for DetachRequestWriter<'w> {
 }
 
 impl DetachRequestWriter<'_> {
+    /// Chosen by the consumer, unique among sessions of its user.
     #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -836,6 +862,7 @@ pub type DetachRequestReader<'a> = rt::TypedReader<'a, DetachRequestField<'a>>;
 /// A field of a `perfetto.protos.DetachRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum DetachRequestField<'a> {
+    /// Chosen by the consumer, unique among sessions of its user.
     Key(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -860,7 +887,7 @@ impl DetachRequest {
     );
 }
 
-/// `perfetto.protos.DetachResponse`.
+/// Done.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DetachResponse {
     /// Fields this build does not know, verbatim.
@@ -906,9 +933,10 @@ impl DetachResponse {
     );
 }
 
-/// `perfetto.protos.AttachRequest`.
+/// Takes a session over.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AttachRequest {
+    /// As given to Detach.
     #[pb(string, 1)] pub key: Option<String>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -922,6 +950,7 @@ impl<'w> rt::Writer<'w> for AttachRequestWriter<'w> {
 }
 
 impl AttachRequestWriter<'_> {
+    /// As given to Detach.
     #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -932,6 +961,7 @@ pub type AttachRequestReader<'a> = rt::TypedReader<'a, AttachRequestField<'a>>;
 /// A field of a `perfetto.protos.AttachRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum AttachRequestField<'a> {
+    /// As given to Detach.
     Key(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -956,9 +986,10 @@ impl AttachRequest {
     );
 }
 
-/// `perfetto.protos.AttachResponse`.
+/// Done.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AttachResponse {
+    /// The config of the session.
     #[pb(message, 1)] pub trace_config: Option<crate::TraceConfig>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -972,6 +1003,7 @@ impl<'w> rt::Writer<'w> for AttachResponseWriter<'w> {
 }
 
 impl AttachResponseWriter<'_> {
+    /// The config of the session.
     #[inline] pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
@@ -986,6 +1018,7 @@ pub type AttachResponseReader<'a> = rt::TypedReader<'a, AttachResponseField<'a>>
 /// A field of a `perfetto.protos.AttachResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum AttachResponseField<'a> {
+    /// The config of the session.
     TraceConfig(crate::TraceConfigReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -1010,7 +1043,7 @@ impl AttachResponse {
     );
 }
 
-/// `perfetto.protos.GetTraceStatsRequest`.
+/// Asks for counters.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetTraceStatsRequest {
     /// Fields this build does not know, verbatim.
@@ -1059,7 +1092,7 @@ impl GetTraceStatsRequest {
     );
 }
 
-/// `perfetto.protos.GetTraceStatsResponse`.
+/// Counters.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetTraceStatsResponse {
     #[pb(message, 1)] pub trace_stats: Option<crate::TraceStats>,
@@ -1116,7 +1149,7 @@ impl GetTraceStatsResponse {
     );
 }
 
-/// `perfetto.protos.ObserveEventsRequest`.
+/// Replaces the set of events the consumer wants to be told of; it may be empty.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ObserveEventsRequest {
     #[pb(enumeration, 1, repeated)] pub events_to_observe: Vec<crate::ObservableEventsType>,
@@ -1182,7 +1215,7 @@ impl ObserveEventsRequest {
     );
 }
 
-/// `perfetto.protos.ObserveEventsResponse`.
+/// Something happened.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ObserveEventsResponse {
     #[pb(message, 1)] pub events: Option<crate::ObservableEvents>,
@@ -1236,9 +1269,10 @@ impl ObserveEventsResponse {
     );
 }
 
-/// `perfetto.protos.QueryServiceStateRequest`.
+/// Asks for the service's state.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct QueryServiceStateRequest {
+    /// Leave out producers and data sources.
     #[pb(bool, 1)] pub sessions_only: Option<bool>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -1252,6 +1286,7 @@ impl<'w> rt::Writer<'w> for QueryServiceStateRequestWriter<'w> {
 }
 
 impl QueryServiceStateRequestWriter<'_> {
+    /// Leave out producers and data sources.
     #[inline] pub fn sessions_only(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -1265,6 +1300,7 @@ pub type QueryServiceStateRequestReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.QueryServiceStateRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum QueryServiceStateRequestField<'a> {
+    /// Leave out producers and data sources.
     SessionsOnly(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -1289,7 +1325,7 @@ impl QueryServiceStateRequest {
     );
 }
 
-/// `perfetto.protos.QueryServiceStateResponse`.
+/// A part of the state; parts of several replies are to be merged.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct QueryServiceStateResponse {
     #[pb(message, 1)] pub service_state: Option<crate::TracingServiceState>,
@@ -1348,7 +1384,7 @@ impl QueryServiceStateResponse {
     );
 }
 
-/// `perfetto.protos.QueryCapabilitiesRequest`.
+/// Asks for capabilities.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct QueryCapabilitiesRequest {
     /// Fields this build does not know, verbatim.
@@ -1397,7 +1433,7 @@ impl QueryCapabilitiesRequest {
     );
 }
 
-/// `perfetto.protos.QueryCapabilitiesResponse`.
+/// Capabilities.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct QueryCapabilitiesResponse {
     #[pb(message, 1)] pub capabilities: Option<crate::TracingServiceCapabilities>,
@@ -1460,7 +1496,7 @@ impl QueryCapabilitiesResponse {
     );
 }
 
-/// `perfetto.protos.SaveTraceForBugreportRequest`.
+/// Asks for a bug report's trace.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SaveTraceForBugreportRequest {
     /// Fields this build does not know, verbatim.
@@ -1509,7 +1545,7 @@ impl SaveTraceForBugreportRequest {
     );
 }
 
-/// `perfetto.protos.SaveTraceForBugreportResponse`.
+/// Whether there was one, and where it went.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SaveTraceForBugreportResponse {
     #[pb(bool, 1)] pub success: Option<bool>,
@@ -1569,12 +1605,14 @@ impl SaveTraceForBugreportResponse {
     );
 }
 
-/// `perfetto.protos.CloneSessionRequest`.
+/// Copies a session, named by one of its ids.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CloneSessionRequest {
     /// At most one of these.
     #[pb(oneof, 1, 4)] pub selector: Option<CloneSessionRequestSelector>,
+    /// Copy unfiltered.
     #[pb(bool, 2)] pub skip_trace_filter: Option<bool>,
+    /// Only sessions with a positive bug report score may be copied.
     #[pb(bool, 3)] pub for_bugreport: Option<bool>,
     #[pb(string, 5)] pub clone_trigger_name: Option<String>,
     #[pb(string, 6)] pub clone_trigger_producer_name: Option<String>,
@@ -1588,6 +1626,7 @@ pub struct CloneSessionRequest {
 /// `perfetto.protos.CloneSessionRequest.selector`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum CloneSessionRequestSelector {
+    /// All ones means the session with the best bug report score.
     #[pb(uint64, 1)] SessionId(u64),
     #[pb(string, 4)] UniqueSessionName(String),
 }
@@ -1600,12 +1639,15 @@ impl<'w> rt::Writer<'w> for CloneSessionRequestWriter<'w> {
 }
 
 impl CloneSessionRequestWriter<'_> {
+    /// All ones means the session with the best bug report score.
     #[inline] pub fn session_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn unique_session_name(&mut self, value: &str) -> &mut Self {
         rt::string::<4>(&mut self.s, value);
         self
     }
+    /// Copy unfiltered.
     #[inline] pub fn skip_trace_filter(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    /// Only sessions with a positive bug report score may be copied.
     #[inline] pub fn for_bugreport(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
     #[inline] pub fn clone_trigger_name(&mut self, value: &str) -> &mut Self {
         rt::string::<5>(&mut self.s, value);
@@ -1639,9 +1681,12 @@ pub type CloneSessionRequestReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.CloneSessionRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum CloneSessionRequestField<'a> {
+    /// All ones means the session with the best bug report score.
     SessionId(u64),
     UniqueSessionName(&'a str),
+    /// Copy unfiltered.
     SkipTraceFilter(bool),
+    /// Only sessions with a positive bug report score may be copied.
     ForBugreport(bool),
     CloneTriggerName(&'a str),
     CloneTriggerProducerName(&'a str),
@@ -1689,13 +1734,14 @@ impl CloneSessionRequest {
     );
 }
 
-/// `perfetto.protos.CloneSessionResponse`.
+/// Whether it worked, and the copy's UUID.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CloneSessionResponse {
     #[pb(bool, 1)] pub success: Option<bool>,
     #[pb(string, 2)] pub error: Option<String>,
     #[pb(int64, 3)] pub uuid_msb: Option<i64>,
     #[pb(int64, 4)] pub uuid_lsb: Option<i64>,
+    /// The original went into a file, so the copy holds only what had not been written yet.
     #[pb(bool, 5)] pub was_write_into_file: Option<bool>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -1713,6 +1759,7 @@ impl CloneSessionResponseWriter<'_> {
     #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn uuid_msb(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn uuid_lsb(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+    /// The original went into a file, so the copy holds only what had not been written yet.
     #[inline] pub fn was_write_into_file(&mut self, value: bool) -> &mut Self {
         rt::bool::<5>(&mut self.s, value);
         self
@@ -1733,6 +1780,7 @@ pub enum CloneSessionResponseField<'a> {
     Error(&'a str),
     UuidMsb(i64),
     UuidLsb(i64),
+    /// The original went into a file, so the copy holds only what had not been written yet.
     WasWriteIntoFile(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -1767,7 +1815,8 @@ impl CloneSessionResponse {
     );
 }
 
-/// Service `perfetto.protos.ConsumerPort`.
+/// What a consumer may ask the service: to record, to hand out what was recorded, and about its
+/// state. One connection has one session at most.
 pub mod consumer_port {
     use protozero::rt;
     /// Name of the service, as binding asks for it.
@@ -2054,71 +2103,73 @@ pub mod consumer_port {
     pub trait Host {
         /// What the transport needs to route the answer.
         type Call;
-        /// `EnableTracing`.
+        /// Starts a session. The reply comes when it is over or was refused. A file descriptor may come
+        /// along, for `write_into_file`.
         fn enable_tracing(
             &mut self,
             call: Self::Call,
             request: super::EnableTracingRequest,
         );
-        /// `DisableTracing`.
+        /// Stops data sources; buffers stay readable.
         fn disable_tracing(
             &mut self,
             call: Self::Call,
             request: super::DisableTracingRequest,
         );
-        /// `ReadBuffers`.
+        /// Reads and consumes the buffers. Replies carry slices of packets until all was read.
         fn read_buffers(&mut self, call: Self::Call, request: super::ReadBuffersRequest);
-        /// `FreeBuffers`.
+        /// Ends the session and drops its buffers.
         fn free_buffers(&mut self, call: Self::Call, request: super::FreeBuffersRequest);
-        /// `Flush`.
+        /// Asks all producers for what they hold; answered when they did or the time is up.
         fn flush(&mut self, call: Self::Call, request: super::FlushRequest);
-        /// `StartTracing`.
+        /// Starts a session that was enabled with `deferred_start`.
         fn start_tracing(
             &mut self,
             call: Self::Call,
             request: super::StartTracingRequest,
         );
-        /// `ChangeTraceConfig`.
+        /// Widens the producer filters of the running session.
         fn change_trace_config(
             &mut self,
             call: Self::Call,
             request: super::ChangeTraceConfigRequest,
         );
-        /// `Detach`.
+        /// Leaves the session running without a connection, under a key.
         fn detach(&mut self, call: Self::Call, request: super::DetachRequest);
-        /// `Attach`.
+        /// Takes a detached session over by its key.
         fn attach(&mut self, call: Self::Call, request: super::AttachRequest);
-        /// `GetTraceStats`.
+        /// Counters of the session.
         fn get_trace_stats(
             &mut self,
             call: Self::Call,
             request: super::GetTraceStatsRequest,
         );
-        /// `ObserveEvents`.
+        /// Subscribes to events; replies stream until the connection ends or another call changes the
+        /// set.
         fn observe_events(
             &mut self,
             call: Self::Call,
             request: super::ObserveEventsRequest,
         );
-        /// `QueryServiceState`.
+        /// Who is connected and what runs.
         fn query_service_state(
             &mut self,
             call: Self::Call,
             request: super::QueryServiceStateRequest,
         );
-        /// `QueryCapabilities`.
+        /// What this service can do.
         fn query_capabilities(
             &mut self,
             call: Self::Call,
             request: super::QueryCapabilitiesRequest,
         );
-        /// `SaveTraceForBugreport`.
+        /// Makes the best running session end into the file of bug reports.
         fn save_trace_for_bugreport(
             &mut self,
             call: Self::Call,
             request: super::SaveTraceForBugreportRequest,
         );
-        /// `CloneSession`.
+        /// Gives this connection a read-only copy of another session.
         fn clone_session(
             &mut self,
             call: Self::Call,
@@ -2164,7 +2215,8 @@ pub mod consumer_port {
         /// # Errors
         /// When it could not be sent.
         fn invoke(&mut self, request: Request) -> Result<Self::Call, Self::Error>;
-        /// `EnableTracing`.
+        /// Starts a session. The reply comes when it is over or was refused. A file descriptor may come
+        /// along, for `write_into_file`.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2174,7 +2226,7 @@ pub mod consumer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::EnableTracing(request))
         }
-        /// `DisableTracing`.
+        /// Stops data sources; buffers stay readable.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2184,7 +2236,7 @@ pub mod consumer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::DisableTracing(request))
         }
-        /// `ReadBuffers`.
+        /// Reads and consumes the buffers. Replies carry slices of packets until all was read.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2194,7 +2246,7 @@ pub mod consumer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::ReadBuffers(request))
         }
-        /// `FreeBuffers`.
+        /// Ends the session and drops its buffers.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2204,7 +2256,7 @@ pub mod consumer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::FreeBuffers(request))
         }
-        /// `Flush`.
+        /// Asks all producers for what they hold; answered when they did or the time is up.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2214,7 +2266,7 @@ pub mod consumer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::Flush(request))
         }
-        /// `StartTracing`.
+        /// Starts a session that was enabled with `deferred_start`.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2224,7 +2276,7 @@ pub mod consumer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::StartTracing(request))
         }
-        /// `ChangeTraceConfig`.
+        /// Widens the producer filters of the running session.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2234,7 +2286,7 @@ pub mod consumer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::ChangeTraceConfig(request))
         }
-        /// `Detach`.
+        /// Leaves the session running without a connection, under a key.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2244,7 +2296,7 @@ pub mod consumer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::Detach(request))
         }
-        /// `Attach`.
+        /// Takes a detached session over by its key.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2254,7 +2306,7 @@ pub mod consumer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::Attach(request))
         }
-        /// `GetTraceStats`.
+        /// Counters of the session.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2264,7 +2316,8 @@ pub mod consumer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::GetTraceStats(request))
         }
-        /// `ObserveEvents`.
+        /// Subscribes to events; replies stream until the connection ends or another call changes the
+        /// set.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2274,7 +2327,7 @@ pub mod consumer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::ObserveEvents(request))
         }
-        /// `QueryServiceState`.
+        /// Who is connected and what runs.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2284,7 +2337,7 @@ pub mod consumer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::QueryServiceState(request))
         }
-        /// `QueryCapabilities`.
+        /// What this service can do.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2294,7 +2347,7 @@ pub mod consumer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::QueryCapabilities(request))
         }
-        /// `SaveTraceForBugreport`.
+        /// Makes the best running session end into the file of bug reports.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2304,7 +2357,7 @@ pub mod consumer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::SaveTraceForBugreport(request))
         }
-        /// `CloneSession`.
+        /// Gives this connection a read-only copy of another session.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.InitializeConnectionRequest.ProducerSMBScrapingMode`.
+/// Whether the service may read unfinished chunks out of the shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InitializeConnectionRequestProducerSMBScrapingMode(pub i32);
 impl InitializeConnectionRequestProducerSMBScrapingMode {
@@ -34,15 +34,21 @@ impl core::fmt::Debug for InitializeConnectionRequestProducerSMBScrapingMode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.InitializeConnectionRequest`.
+/// Introduces a producer.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InitializeConnectionRequest {
+    /// Wished page size; the config of a session may overrule it.
     #[pb(uint32, 1)] pub shared_memory_page_size_hint_bytes: Option<u32>,
+    /// Wished size of the shared memory.
     #[pb(uint32, 2)] pub shared_memory_size_hint_bytes: Option<u32>,
+    /// Free text; names with `@` are kept for the service.
     #[pb(string, 3)] pub producer_name: Option<String>,
     #[pb(enumeration, 4)] pub smb_scraping_mode: Option<InitializeConnectionRequestProducerSMBScrapingMode>,
+    /// A descriptor of shared memory comes along, for tracing that began before the connection.
     #[pb(bool, 6)] pub producer_provided_shmem: Option<bool>,
+    /// Windows: name of that memory.
     #[pb(string, 7)] pub shm_key_windows: Option<String>,
+    /// Version of the producer's library, for diagnosis.
     #[pb(string, 8)] pub sdk_version: Option<String>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -56,14 +62,17 @@ impl<'w> rt::Writer<'w> for InitializeConnectionRequestWriter<'w> {
 }
 
 impl InitializeConnectionRequestWriter<'_> {
+    /// Wished page size; the config of a session may overrule it.
     #[inline] pub fn shared_memory_page_size_hint_bytes(&mut self, value: u32) -> &mut Self {
         rt::uint32::<1>(&mut self.s, value);
         self
     }
+    /// Wished size of the shared memory.
     #[inline] pub fn shared_memory_size_hint_bytes(&mut self, value: u32) -> &mut Self {
         rt::uint32::<2>(&mut self.s, value);
         self
     }
+    /// Free text; names with `@` are kept for the service.
     #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn smb_scraping_mode(
         &mut self,
@@ -72,11 +81,14 @@ impl InitializeConnectionRequestWriter<'_> {
         rt::enumeration::<4>(&mut self.s, value.0);
         self
     }
+    /// A descriptor of shared memory comes along, for tracing that began before the connection.
     #[inline] pub fn producer_provided_shmem(&mut self, value: bool) -> &mut Self {
         rt::bool::<6>(&mut self.s, value);
         self
     }
+    /// Windows: name of that memory.
     #[inline] pub fn shm_key_windows(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
+    /// Version of the producer's library, for diagnosis.
     #[inline] pub fn sdk_version(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -90,12 +102,18 @@ pub type InitializeConnectionRequestReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.InitializeConnectionRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum InitializeConnectionRequestField<'a> {
+    /// Wished page size; the config of a session may overrule it.
     SharedMemoryPageSizeHintBytes(u32),
+    /// Wished size of the shared memory.
     SharedMemorySizeHintBytes(u32),
+    /// Free text; names with `@` are kept for the service.
     ProducerName(&'a str),
     SmbScrapingMode(InitializeConnectionRequestProducerSMBScrapingMode),
+    /// A descriptor of shared memory comes along, for tracing that began before the connection.
     ProducerProvidedShmem(bool),
+    /// Windows: name of that memory.
     ShmKeyWindows(&'a str),
+    /// Version of the producer's library, for diagnosis.
     SdkVersion(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -142,11 +160,14 @@ impl InitializeConnectionRequest {
     );
 }
 
-/// `perfetto.protos.InitializeConnectionResponse`.
+/// What the service made of it.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InitializeConnectionResponse {
+    /// The producer's memory was accepted.
     #[pb(bool, 1)] pub using_shmem_provided_by_producer: Option<bool>,
+    /// Chunks that were not committed yet may be patched in place.
     #[pb(bool, 2)] pub direct_smb_patching_supported: Option<bool>,
+    /// There is no shared memory: chunks travel in CommitData.
     #[pb(bool, 3)] pub use_shmem_emulation: Option<bool>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -160,14 +181,17 @@ impl<'w> rt::Writer<'w> for InitializeConnectionResponseWriter<'w> {
 }
 
 impl InitializeConnectionResponseWriter<'_> {
+    /// The producer's memory was accepted.
     #[inline] pub fn using_shmem_provided_by_producer(&mut self, value: bool) -> &mut Self {
         rt::bool::<1>(&mut self.s, value);
         self
     }
+    /// Chunks that were not committed yet may be patched in place.
     #[inline] pub fn direct_smb_patching_supported(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
+    /// There is no shared memory: chunks travel in CommitData.
     #[inline] pub fn use_shmem_emulation(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
@@ -184,8 +208,11 @@ pub type InitializeConnectionResponseReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.InitializeConnectionResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum InitializeConnectionResponseField<'a> {
+    /// The producer's memory was accepted.
     UsingShmemProvidedByProducer(bool),
+    /// Chunks that were not committed yet may be patched in place.
     DirectSmbPatchingSupported(bool),
+    /// There is no shared memory: chunks travel in CommitData.
     UseShmemEmulation(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -216,7 +243,7 @@ impl InitializeConnectionResponse {
     );
 }
 
-/// `perfetto.protos.RegisterDataSourceRequest`.
+/// Offers a data source.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct RegisterDataSourceRequest {
     #[pb(message, 1)] pub data_source_descriptor: Option<crate::DataSourceDescriptor>,
@@ -279,9 +306,10 @@ impl RegisterDataSourceRequest {
     );
 }
 
-/// `perfetto.protos.RegisterDataSourceResponse`.
+/// Taken, or not.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct RegisterDataSourceResponse {
+    /// Why not; empty if it was taken.
     #[pb(string, 1)] pub error: Option<String>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -295,6 +323,7 @@ impl<'w> rt::Writer<'w> for RegisterDataSourceResponseWriter<'w> {
 }
 
 impl RegisterDataSourceResponseWriter<'_> {
+    /// Why not; empty if it was taken.
     #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -308,6 +337,7 @@ pub type RegisterDataSourceResponseReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.RegisterDataSourceResponse`.
 #[derive(Clone, Copy, Debug)]
 pub enum RegisterDataSourceResponseField<'a> {
+    /// Why not; empty if it was taken.
     Error(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -332,7 +362,7 @@ impl RegisterDataSourceResponse {
     );
 }
 
-/// `perfetto.protos.UpdateDataSourceRequest`.
+/// A changed description; name and id must be those of a registered one.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UpdateDataSourceRequest {
     #[pb(message, 1)] pub data_source_descriptor: Option<crate::DataSourceDescriptor>,
@@ -395,7 +425,7 @@ impl UpdateDataSourceRequest {
     );
 }
 
-/// `perfetto.protos.UpdateDataSourceResponse`.
+/// Done.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UpdateDataSourceResponse {
     /// Fields this build does not know, verbatim.
@@ -444,7 +474,7 @@ impl UpdateDataSourceResponse {
     );
 }
 
-/// `perfetto.protos.UnregisterDataSourceRequest`.
+/// Takes a data source back.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UnregisterDataSourceRequest {
     #[pb(string, 1)] pub data_source_name: Option<String>,
@@ -497,7 +527,7 @@ impl UnregisterDataSourceRequest {
     );
 }
 
-/// `perfetto.protos.UnregisterDataSourceResponse`.
+/// Done.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UnregisterDataSourceResponse {
     /// Fields this build does not know, verbatim.
@@ -546,7 +576,7 @@ impl UnregisterDataSourceResponse {
     );
 }
 
-/// `perfetto.protos.RegisterTraceWriterRequest`.
+/// A writer and its buffer.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct RegisterTraceWriterRequest {
     #[pb(uint32, 1)] pub trace_writer_id: Option<u32>,
@@ -606,7 +636,7 @@ impl RegisterTraceWriterRequest {
     );
 }
 
-/// `perfetto.protos.RegisterTraceWriterResponse`.
+/// Done.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct RegisterTraceWriterResponse {
     /// Fields this build does not know, verbatim.
@@ -655,7 +685,7 @@ impl RegisterTraceWriterResponse {
     );
 }
 
-/// `perfetto.protos.UnregisterTraceWriterRequest`.
+/// A writer.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UnregisterTraceWriterRequest {
     #[pb(uint32, 1)] pub trace_writer_id: Option<u32>,
@@ -708,7 +738,7 @@ impl UnregisterTraceWriterRequest {
     );
 }
 
-/// `perfetto.protos.UnregisterTraceWriterResponse`.
+/// Done.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UnregisterTraceWriterResponse {
     /// Fields this build does not know, verbatim.
@@ -757,7 +787,7 @@ impl UnregisterTraceWriterResponse {
     );
 }
 
-/// `perfetto.protos.CommitDataResponse`.
+/// The service has looked at the chunks.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CommitDataResponse {
     /// Fields this build does not know, verbatim.
@@ -803,9 +833,10 @@ impl CommitDataResponse {
     );
 }
 
-/// `perfetto.protos.NotifyDataSourceStartedRequest`.
+/// An instance runs.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct NotifyDataSourceStartedRequest {
+    /// The instance's id, as in StartDataSource.
     #[pb(uint64, 1)] pub data_source_id: Option<u64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -819,6 +850,7 @@ impl<'w> rt::Writer<'w> for NotifyDataSourceStartedRequestWriter<'w> {
 }
 
 impl NotifyDataSourceStartedRequestWriter<'_> {
+    /// The instance's id, as in StartDataSource.
     #[inline] pub fn data_source_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -832,6 +864,7 @@ pub type NotifyDataSourceStartedRequestReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.NotifyDataSourceStartedRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum NotifyDataSourceStartedRequestField<'a> {
+    /// The instance's id, as in StartDataSource.
     DataSourceId(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -856,7 +889,7 @@ impl NotifyDataSourceStartedRequest {
     );
 }
 
-/// `perfetto.protos.NotifyDataSourceStartedResponse`.
+/// Done.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct NotifyDataSourceStartedResponse {
     /// Fields this build does not know, verbatim.
@@ -905,9 +938,10 @@ impl NotifyDataSourceStartedResponse {
     );
 }
 
-/// `perfetto.protos.NotifyDataSourceStoppedRequest`.
+/// An instance has ended.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct NotifyDataSourceStoppedRequest {
+    /// The instance's id, as in StopDataSource.
     #[pb(uint64, 1)] pub data_source_id: Option<u64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -921,6 +955,7 @@ impl<'w> rt::Writer<'w> for NotifyDataSourceStoppedRequestWriter<'w> {
 }
 
 impl NotifyDataSourceStoppedRequestWriter<'_> {
+    /// The instance's id, as in StopDataSource.
     #[inline] pub fn data_source_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -934,6 +969,7 @@ pub type NotifyDataSourceStoppedRequestReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.NotifyDataSourceStoppedRequest`.
 #[derive(Clone, Copy, Debug)]
 pub enum NotifyDataSourceStoppedRequestField<'a> {
+    /// The instance's id, as in StopDataSource.
     DataSourceId(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -958,7 +994,7 @@ impl NotifyDataSourceStoppedRequest {
     );
 }
 
-/// `perfetto.protos.NotifyDataSourceStoppedResponse`.
+/// Done.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct NotifyDataSourceStoppedResponse {
     /// Fields this build does not know, verbatim.
@@ -1007,7 +1043,7 @@ impl NotifyDataSourceStoppedResponse {
     );
 }
 
-/// `perfetto.protos.ActivateTriggersRequest`.
+/// Names of triggers.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ActivateTriggersRequest {
     #[pb(string, 1, repeated)] pub trigger_names: Vec<String>,
@@ -1060,7 +1096,7 @@ impl ActivateTriggersRequest {
     );
 }
 
-/// `perfetto.protos.ActivateTriggersResponse`.
+/// Done.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ActivateTriggersResponse {
     /// Fields this build does not know, verbatim.
@@ -1109,7 +1145,7 @@ impl ActivateTriggersResponse {
     );
 }
 
-/// `perfetto.protos.GetAsyncCommandRequest`.
+/// Asks for commands.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandRequest {
     /// Fields this build does not know, verbatim.
@@ -1158,16 +1194,16 @@ impl GetAsyncCommandRequest {
     );
 }
 
-/// `perfetto.protos.GetAsyncCommandResponse`.
+/// A command of the service.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandResponse {
-    /// At most one of these.
+    /// The command.
     #[pb(oneof, 1, 2, 3, 5, 6, 7)] pub cmd: Option<GetAsyncCommandResponseCmd>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// `perfetto.protos.GetAsyncCommandResponse.cmd`.
+/// The command.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum GetAsyncCommandResponseCmd {
     #[pb(message, 1)] StartDataSource(GetAsyncCommandResponseStartDataSource),
@@ -1320,9 +1356,10 @@ impl GetAsyncCommandResponse {
     );
 }
 
-/// `perfetto.protos.GetAsyncCommandResponse.SetupDataSource`.
+/// Prepare an instance; StartDataSource follows.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandResponseSetupDataSource {
+    /// Unique over the life of the service.
     #[pb(uint64, 1)] pub new_instance_id: Option<u64>,
     #[pb(message, 2)] pub config: Option<crate::DataSourceConfig>,
     /// Fields this build does not know, verbatim.
@@ -1337,6 +1374,7 @@ impl<'w> rt::Writer<'w> for GetAsyncCommandResponseSetupDataSourceWriter<'w> {
 }
 
 impl GetAsyncCommandResponseSetupDataSourceWriter<'_> {
+    /// Unique over the life of the service.
     #[inline] pub fn new_instance_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn config_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
@@ -1352,6 +1390,7 @@ pub type GetAsyncCommandResponseSetupDataSourceReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.GetAsyncCommandResponse.SetupDataSource`.
 #[derive(Clone, Copy, Debug)]
 pub enum GetAsyncCommandResponseSetupDataSourceField<'a> {
+    /// Unique over the life of the service.
     NewInstanceId(u64),
     Config(crate::DataSourceConfigReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
@@ -1381,9 +1420,10 @@ impl GetAsyncCommandResponseSetupDataSource {
     );
 }
 
-/// `perfetto.protos.GetAsyncCommandResponse.StartDataSource`.
+/// Start an instance.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandResponseStartDataSource {
+    /// As in SetupDataSource.
     #[pb(uint64, 1)] pub new_instance_id: Option<u64>,
     #[pb(message, 2)] pub config: Option<crate::DataSourceConfig>,
     /// Fields this build does not know, verbatim.
@@ -1398,6 +1438,7 @@ impl<'w> rt::Writer<'w> for GetAsyncCommandResponseStartDataSourceWriter<'w> {
 }
 
 impl GetAsyncCommandResponseStartDataSourceWriter<'_> {
+    /// As in SetupDataSource.
     #[inline] pub fn new_instance_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn config_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
@@ -1413,6 +1454,7 @@ pub type GetAsyncCommandResponseStartDataSourceReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.GetAsyncCommandResponse.StartDataSource`.
 #[derive(Clone, Copy, Debug)]
 pub enum GetAsyncCommandResponseStartDataSourceField<'a> {
+    /// As in SetupDataSource.
     NewInstanceId(u64),
     Config(crate::DataSourceConfigReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
@@ -1442,7 +1484,7 @@ impl GetAsyncCommandResponseStartDataSource {
     );
 }
 
-/// `perfetto.protos.GetAsyncCommandResponse.StopDataSource`.
+/// Stop an instance.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandResponseStopDataSource {
     #[pb(uint64, 1)] pub instance_id: Option<u64>,
@@ -1495,10 +1537,12 @@ impl GetAsyncCommandResponseStopDataSource {
     );
 }
 
-/// `perfetto.protos.GetAsyncCommandResponse.SetupTracing`.
+/// The shared memory, whose descriptor comes along; sent once, before the first instance.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandResponseSetupTracing {
+    /// Size of a page, KiB.
     #[pb(uint32, 1)] pub shared_buffer_page_size_kb: Option<u32>,
+    /// Windows: name of the memory.
     #[pb(string, 2)] pub shm_key_windows: Option<String>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -1512,10 +1556,12 @@ impl<'w> rt::Writer<'w> for GetAsyncCommandResponseSetupTracingWriter<'w> {
 }
 
 impl GetAsyncCommandResponseSetupTracingWriter<'_> {
+    /// Size of a page, KiB.
     #[inline] pub fn shared_buffer_page_size_kb(&mut self, value: u32) -> &mut Self {
         rt::uint32::<1>(&mut self.s, value);
         self
     }
+    /// Windows: name of the memory.
     #[inline] pub fn shm_key_windows(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -1529,7 +1575,9 @@ pub type GetAsyncCommandResponseSetupTracingReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.GetAsyncCommandResponse.SetupTracing`.
 #[derive(Clone, Copy, Debug)]
 pub enum GetAsyncCommandResponseSetupTracingField<'a> {
+    /// Size of a page, KiB.
     SharedBufferPageSizeKb(u32),
+    /// Windows: name of the memory.
     ShmKeyWindows(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -1558,11 +1606,13 @@ impl GetAsyncCommandResponseSetupTracing {
     );
 }
 
-/// `perfetto.protos.GetAsyncCommandResponse.Flush`.
+/// Commit everything these instances hold, then answer with `CommitDataRequest.flush_request_id`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandResponseFlush {
     #[pb(uint64, 1, repeated)] pub data_source_ids: Vec<u64>,
+    /// Rising; an answer counts for all flushes up to it.
     #[pb(uint64, 2)] pub request_id: Option<u64>,
+    /// As in FlushRequest.
     #[pb(uint64, 3)] pub flags: Option<u64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -1577,7 +1627,9 @@ impl<'w> rt::Writer<'w> for GetAsyncCommandResponseFlushWriter<'w> {
 
 impl GetAsyncCommandResponseFlushWriter<'_> {
     #[inline] pub fn data_source_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    /// Rising; an answer counts for all flushes up to it.
     #[inline] pub fn request_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    /// As in FlushRequest.
     #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -1592,7 +1644,9 @@ pub type GetAsyncCommandResponseFlushReader<'a> = rt::TypedReader<
 #[derive(Clone, Copy, Debug)]
 pub enum GetAsyncCommandResponseFlushField<'a> {
     DataSourceIds(u64),
+    /// Rising; an answer counts for all flushes up to it.
     RequestId(u64),
+    /// As in FlushRequest.
     Flags(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -1624,7 +1678,7 @@ impl GetAsyncCommandResponseFlush {
     );
 }
 
-/// `perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState`.
+/// Start interned data of these instances anew.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GetAsyncCommandResponseClearIncrementalState {
     #[pb(uint64, 1, repeated)] pub data_source_ids: Vec<u64>,
@@ -1678,7 +1732,7 @@ impl GetAsyncCommandResponseClearIncrementalState {
     );
 }
 
-/// `perfetto.protos.SyncRequest`.
+/// Asks for an answer.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SyncRequest {
     /// Fields this build does not know, verbatim.
@@ -1724,7 +1778,7 @@ impl SyncRequest {
     );
 }
 
-/// `perfetto.protos.SyncResponse`.
+/// The answer.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SyncResponse {
     /// Fields this build does not know, verbatim.
@@ -1770,7 +1824,8 @@ impl SyncResponse {
     );
 }
 
-/// Service `perfetto.protos.ProducerPort`.
+/// What a producer says to the service. Commands of the service come back as replies to one
+/// GetAsyncCommand.
 pub mod producer_port {
     use protozero::rt;
     /// Name of the service, as binding asks for it.
@@ -2012,65 +2067,65 @@ pub mod producer_port {
     pub trait Host {
         /// What the transport needs to route the answer.
         type Call;
-        /// `InitializeConnection`.
+        /// The first call: who the producer is and what shared memory it would like.
         fn initialize_connection(
             &mut self,
             call: Self::Call,
             request: super::InitializeConnectionRequest,
         );
-        /// `RegisterDataSource`.
+        /// Offers a data source.
         fn register_data_source(
             &mut self,
             call: Self::Call,
             request: super::RegisterDataSourceRequest,
         );
-        /// `UnregisterDataSource`.
+        /// Takes the offer back.
         fn unregister_data_source(
             &mut self,
             call: Self::Call,
             request: super::UnregisterDataSourceRequest,
         );
-        /// `CommitData`.
+        /// Hands over chunks and patches.
         fn commit_data(&mut self, call: Self::Call, request: crate::CommitDataRequest);
-        /// `GetAsyncCommand`.
+        /// Asks for commands; replies stream for as long as the connection lives.
         fn get_async_command(
             &mut self,
             call: Self::Call,
             request: super::GetAsyncCommandRequest,
         );
-        /// `RegisterTraceWriter`.
+        /// Says which buffer a writer writes to, so that its chunks can be rescued if the producer dies.
         fn register_trace_writer(
             &mut self,
             call: Self::Call,
             request: super::RegisterTraceWriterRequest,
         );
-        /// `UnregisterTraceWriter`.
+        /// The writer is gone.
         fn unregister_trace_writer(
             &mut self,
             call: Self::Call,
             request: super::UnregisterTraceWriterRequest,
         );
-        /// `NotifyDataSourceStarted`.
+        /// An instance runs.
         fn notify_data_source_started(
             &mut self,
             call: Self::Call,
             request: super::NotifyDataSourceStartedRequest,
         );
-        /// `NotifyDataSourceStopped`.
+        /// An instance has ended, all its data is committed.
         fn notify_data_source_stopped(
             &mut self,
             call: Self::Call,
             request: super::NotifyDataSourceStoppedRequest,
         );
-        /// `ActivateTriggers`.
+        /// Fires triggers.
         fn activate_triggers(
             &mut self,
             call: Self::Call,
             request: super::ActivateTriggersRequest,
         );
-        /// `Sync`.
+        /// Answered when everything before was handled.
         fn sync(&mut self, call: Self::Call, request: super::SyncRequest);
-        /// `UpdateDataSource`.
+        /// Changes the description of a registered data source.
         fn update_data_source(
             &mut self,
             call: Self::Call,
@@ -2125,7 +2180,7 @@ pub mod producer_port {
         /// # Errors
         /// When it could not be sent.
         fn invoke(&mut self, request: Request) -> Result<Self::Call, Self::Error>;
-        /// `InitializeConnection`.
+        /// The first call: who the producer is and what shared memory it would like.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2135,7 +2190,7 @@ pub mod producer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::InitializeConnection(request))
         }
-        /// `RegisterDataSource`.
+        /// Offers a data source.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2145,7 +2200,7 @@ pub mod producer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::RegisterDataSource(request))
         }
-        /// `UnregisterDataSource`.
+        /// Takes the offer back.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2155,7 +2210,7 @@ pub mod producer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::UnregisterDataSource(request))
         }
-        /// `CommitData`.
+        /// Hands over chunks and patches.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2165,7 +2220,7 @@ pub mod producer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::CommitData(request))
         }
-        /// `GetAsyncCommand`.
+        /// Asks for commands; replies stream for as long as the connection lives.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2175,7 +2230,7 @@ pub mod producer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::GetAsyncCommand(request))
         }
-        /// `RegisterTraceWriter`.
+        /// Says which buffer a writer writes to, so that its chunks can be rescued if the producer dies.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2185,7 +2240,7 @@ pub mod producer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::RegisterTraceWriter(request))
         }
-        /// `UnregisterTraceWriter`.
+        /// The writer is gone.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2195,7 +2250,7 @@ pub mod producer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::UnregisterTraceWriter(request))
         }
-        /// `NotifyDataSourceStarted`.
+        /// An instance runs.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2205,7 +2260,7 @@ pub mod producer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::NotifyDataSourceStarted(request))
         }
-        /// `NotifyDataSourceStopped`.
+        /// An instance has ended, all its data is committed.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2215,7 +2270,7 @@ pub mod producer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::NotifyDataSourceStopped(request))
         }
-        /// `ActivateTriggers`.
+        /// Fires triggers.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2225,7 +2280,7 @@ pub mod producer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::ActivateTriggers(request))
         }
-        /// `Sync`.
+        /// Answered when everything before was handled.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -2235,7 +2290,7 @@ pub mod producer_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::Sync(request))
         }
-        /// `UpdateDataSource`.
+        /// Changes the description of a registered data source.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].

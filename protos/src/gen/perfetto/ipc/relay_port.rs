@@ -4,11 +4,13 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.SyncClockRequest.Phase`.
+/// Steps of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SyncClockRequestPhase(pub i32);
 impl SyncClockRequestPhase {
+    /// The first: starts measuring the way.
     pub const PING: Self = Self(1);
+    /// The second: carries what the first has taught.
     pub const UPDATE: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
@@ -29,7 +31,7 @@ impl core::fmt::Debug for SyncClockRequestPhase {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.InitRelayRequest`.
+/// The other machine.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InitRelayRequest {
     #[pb(message, 1)] pub system_info: Option<crate::SystemInfo>,
@@ -83,7 +85,7 @@ impl InitRelayRequest {
     );
 }
 
-/// `perfetto.protos.InitRelayResponse`.
+/// Done.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InitRelayResponse {
     /// Fields this build does not know, verbatim.
@@ -129,7 +131,7 @@ impl InitRelayResponse {
     );
 }
 
-/// `perfetto.protos.SyncClockRequest`.
+/// Clocks of the other machine, read at the same moment.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SyncClockRequest {
     #[pb(enumeration, 1)] pub phase: Option<SyncClockRequestPhase>,
@@ -190,7 +192,7 @@ impl SyncClockRequest {
     );
 }
 
-/// `perfetto.protos.SyncClockRequest.Clock`.
+/// A clock and what it showed.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SyncClockRequestClock {
     #[pb(uint32, 1)] pub clock_id: Option<u32>,
@@ -250,7 +252,7 @@ impl SyncClockRequestClock {
     );
 }
 
-/// `perfetto.protos.SyncClockResponse`.
+/// The service read its clocks.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SyncClockResponse {
     /// Fields this build does not know, verbatim.
@@ -296,7 +298,7 @@ impl SyncClockResponse {
     );
 }
 
-/// Service `perfetto.protos.RelayPort`.
+/// What a relay on another machine says to the service of this one.
 pub mod relay_port {
     use protozero::rt;
     /// Name of the service, as binding asks for it.
@@ -388,9 +390,9 @@ pub mod relay_port {
     pub trait Host {
         /// What the transport needs to route the answer.
         type Call;
-        /// `InitRelay`.
+        /// Introduces the machine.
         fn init_relay(&mut self, call: Self::Call, request: super::InitRelayRequest);
-        /// `SyncClock`.
+        /// One step of comparing clocks.
         fn sync_clock(&mut self, call: Self::Call, request: super::SyncClockRequest);
         /// Calls the method of `request`.
         fn dispatch(&mut self, call: Self::Call, request: Request) {
@@ -411,7 +413,7 @@ pub mod relay_port {
         /// # Errors
         /// When it could not be sent.
         fn invoke(&mut self, request: Request) -> Result<Self::Call, Self::Error>;
-        /// `InitRelay`.
+        /// Introduces the machine.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].
@@ -421,7 +423,7 @@ pub mod relay_port {
         ) -> Result<Self::Call, Self::Error> {
             self.invoke(Request::InitRelay(request))
         }
-        /// `SyncClock`.
+        /// One step of comparing clocks.
         ///
         /// # Errors
         /// Those of [`Client::invoke`].

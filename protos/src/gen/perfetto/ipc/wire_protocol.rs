@@ -4,18 +4,20 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.IPCFrame`.
+/// What stands in every frame on a socket, behind four bytes of little-endian length.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrame {
+    /// Ignored.
     #[pb(bytes, 1, repeated)] pub data_for_testing: Vec<Vec<u8>>,
+    /// Chosen by the client, rising; a reply repeats it.
     #[pb(uint64, 2)] pub request_id: Option<u64>,
-    /// At most one of these.
+    /// What the frame says.
     #[pb(oneof, 3, 4, 5, 6, 7, 8)] pub msg: Option<IPCFrameMsg>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// `perfetto.protos.IPCFrame.msg`.
+/// What the frame says.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum IPCFrameMsg {
     #[pb(message, 3)] MsgBindService(IPCFrameBindService),
@@ -34,11 +36,13 @@ impl<'w> rt::Writer<'w> for IPCFrameWriter<'w> {
 }
 
 impl IPCFrameWriter<'_> {
+    /// Ignored.
     #[inline] pub fn data_for_testing(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
     #[inline] pub fn data_for_testing_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<1>(&mut self.s, parts);
         self
     }
+    /// Chosen by the client, rising; a reply repeats it.
     #[inline] pub fn request_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn msg_bind_service(&mut self) -> IPCFrameBindServiceWriter<'_> { rt::message::<3, _>(&mut self.s) }
     #[inline] pub fn msg_bind_service_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -85,7 +89,9 @@ pub type IPCFrameReader<'a> = rt::TypedReader<'a, IPCFrameField<'a>>;
 /// A field of a `perfetto.protos.IPCFrame`.
 #[derive(Clone, Copy, Debug)]
 pub enum IPCFrameField<'a> {
+    /// Ignored.
     DataForTesting(&'a [u8]),
+    /// Chosen by the client, rising; a reply repeats it.
     RequestId(u64),
     MsgBindService(IPCFrameBindServiceReader<'a>),
     MsgBindServiceReply(IPCFrameBindServiceReplyReader<'a>),
@@ -140,7 +146,7 @@ impl IPCFrame {
     );
 }
 
-/// `perfetto.protos.IPCFrame.BindService`.
+/// Asks for a service by name.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrameBindService {
     #[pb(string, 1)] pub service_name: Option<String>,
@@ -193,10 +199,11 @@ impl IPCFrameBindService {
     );
 }
 
-/// `perfetto.protos.IPCFrame.BindServiceReply`.
+/// Whether there is one, and the numbers of its methods.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrameBindServiceReply {
     #[pb(bool, 1)] pub success: Option<bool>,
+    /// To be used in InvokeMethod.
     #[pb(uint32, 2)] pub service_id: Option<u32>,
     #[pb(message, 3, repeated)] pub methods: Vec<IPCFrameBindServiceReplyMethodInfo>,
     /// Fields this build does not know, verbatim.
@@ -212,6 +219,7 @@ impl<'w> rt::Writer<'w> for IPCFrameBindServiceReplyWriter<'w> {
 
 impl IPCFrameBindServiceReplyWriter<'_> {
     #[inline] pub fn success(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    /// To be used in InvokeMethod.
     #[inline] pub fn service_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn methods(&mut self) -> IPCFrameBindServiceReplyMethodInfoWriter<'_> {
         rt::message::<3, _>(&mut self.s)
@@ -230,6 +238,7 @@ pub type IPCFrameBindServiceReplyReader<'a> = rt::TypedReader<
 #[derive(Clone, Copy, Debug)]
 pub enum IPCFrameBindServiceReplyField<'a> {
     Success(bool),
+    /// To be used in InvokeMethod.
     ServiceId(u32),
     Methods(IPCFrameBindServiceReplyMethodInfoReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
@@ -263,7 +272,7 @@ impl IPCFrameBindServiceReply {
     );
 }
 
-/// `perfetto.protos.IPCFrame.BindServiceReply.MethodInfo`.
+/// A method.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrameBindServiceReplyMethodInfo {
     #[pb(uint32, 1)] pub id: Option<u32>,
@@ -320,12 +329,14 @@ impl IPCFrameBindServiceReplyMethodInfo {
     );
 }
 
-/// `perfetto.protos.IPCFrame.InvokeMethod`.
+/// A call.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrameInvokeMethod {
     #[pb(uint32, 1)] pub service_id: Option<u32>,
     #[pb(uint32, 2)] pub method_id: Option<u32>,
+    /// The request message, encoded.
     #[pb(bytes, 3)] pub args_proto: Option<Vec<u8>>,
+    /// The client does not want an answer; none may be sent.
     #[pb(bool, 4)] pub drop_reply: Option<bool>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -341,11 +352,13 @@ impl<'w> rt::Writer<'w> for IPCFrameInvokeMethodWriter<'w> {
 impl IPCFrameInvokeMethodWriter<'_> {
     #[inline] pub fn service_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn method_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    /// The request message, encoded.
     #[inline] pub fn args_proto(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<3>(&mut self.s, value); self }
     #[inline] pub fn args_proto_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<3>(&mut self.s, parts);
         self
     }
+    /// The client does not want an answer; none may be sent.
     #[inline] pub fn drop_reply(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -361,7 +374,9 @@ pub type IPCFrameInvokeMethodReader<'a> = rt::TypedReader<
 pub enum IPCFrameInvokeMethodField<'a> {
     ServiceId(u32),
     MethodId(u32),
+    /// The request message, encoded.
     ArgsProto(&'a [u8]),
+    /// The client does not want an answer; none may be sent.
     DropReply(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -394,11 +409,14 @@ impl IPCFrameInvokeMethod {
     );
 }
 
-/// `perfetto.protos.IPCFrame.InvokeMethodReply`.
+/// An answer.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrameInvokeMethodReply {
+    /// False if the method failed or does not exist; there is no message then.
     #[pb(bool, 1)] pub success: Option<bool>,
+    /// More answers to the same request follow.
     #[pb(bool, 2)] pub has_more: Option<bool>,
+    /// The response message, encoded.
     #[pb(bytes, 3)] pub reply_proto: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -412,8 +430,11 @@ impl<'w> rt::Writer<'w> for IPCFrameInvokeMethodReplyWriter<'w> {
 }
 
 impl IPCFrameInvokeMethodReplyWriter<'_> {
+    /// False if the method failed or does not exist; there is no message then.
     #[inline] pub fn success(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
+    /// More answers to the same request follow.
     #[inline] pub fn has_more(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    /// The response message, encoded.
     #[inline] pub fn reply_proto(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<3>(&mut self.s, value); self }
     #[inline] pub fn reply_proto_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<3>(&mut self.s, parts);
@@ -431,8 +452,11 @@ pub type IPCFrameInvokeMethodReplyReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.IPCFrame.InvokeMethodReply`.
 #[derive(Clone, Copy, Debug)]
 pub enum IPCFrameInvokeMethodReplyField<'a> {
+    /// False if the method failed or does not exist; there is no message then.
     Success(bool),
+    /// More answers to the same request follow.
     HasMore(bool),
+    /// The response message, encoded.
     ReplyProto(&'a [u8]),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -463,7 +487,7 @@ impl IPCFrameInvokeMethodReply {
     );
 }
 
-/// `perfetto.protos.IPCFrame.RequestError`.
+/// The frame could not be understood at all.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrameRequestError {
     #[pb(string, 1)] pub error: Option<String>,
@@ -516,11 +540,12 @@ impl IPCFrameRequestError {
     );
 }
 
-/// `perfetto.protos.IPCFrame.SetPeerIdentity`.
+/// A relay says whose connection it forwards.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct IPCFrameSetPeerIdentity {
     #[pb(int32, 1)] pub pid: Option<i32>,
     #[pb(int32, 2)] pub uid: Option<i32>,
+    /// Something stable about the machine, such as a hash of its boot id.
     #[pb(string, 3)] pub machine_id_hint: Option<String>,
     #[pb(string, 4)] pub machine_name: Option<String>,
     /// Fields this build does not know, verbatim.
@@ -537,6 +562,7 @@ impl<'w> rt::Writer<'w> for IPCFrameSetPeerIdentityWriter<'w> {
 impl IPCFrameSetPeerIdentityWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    /// Something stable about the machine, such as a hash of its boot id.
     #[inline] pub fn machine_id_hint(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn machine_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
@@ -553,6 +579,7 @@ pub type IPCFrameSetPeerIdentityReader<'a> = rt::TypedReader<
 pub enum IPCFrameSetPeerIdentityField<'a> {
     Pid(i32),
     Uid(i32),
+    /// Something stable about the machine, such as a hash of its boot id.
     MachineIdHint(&'a str),
     MachineName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.

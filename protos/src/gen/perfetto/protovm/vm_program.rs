@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.VmCursorEnum`.
+/// Which message an operation works on: the patch, the state, or both.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VmCursorEnum(pub i32);
 impl VmCursorEnum {
@@ -36,7 +36,7 @@ impl core::fmt::Debug for VmCursorEnum {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.VmInstruction.AbortLevel`.
+/// How far an error reaches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VmInstructionAbortLevel(pub i32);
 impl VmInstructionAbortLevel {
@@ -66,7 +66,7 @@ impl core::fmt::Debug for VmInstructionAbortLevel {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.VmProgram`.
+/// Instructions that merge patches of a state into one message.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmProgram {
     #[pb(uint32, 1)] pub version: Option<u32>,
@@ -127,10 +127,10 @@ impl VmProgram {
     );
 }
 
-/// `perfetto.protos.VmInstruction`.
+/// One instruction, with those that run inside it.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmInstruction {
-    /// At most one of these.
+    /// What it does.
     #[pb(oneof, 1, 2, 3, 4, 5)] pub operation: Option<VmInstructionOperation>,
     #[pb(enumeration, 6)] pub abort_level: Option<VmInstructionAbortLevel>,
     #[pb(message, 7, repeated)] pub nested_instructions: Vec<VmInstruction>,
@@ -138,7 +138,7 @@ pub struct VmInstruction {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// `perfetto.protos.VmInstruction.operation`.
+/// What it does.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum VmInstructionOperation {
     #[pb(message, 1)] Select(VmOpSelect),
@@ -228,7 +228,7 @@ impl VmInstruction {
     );
 }
 
-/// `perfetto.protos.VmOpSelect`.
+/// Moves a cursor to a field below.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmOpSelect {
     #[pb(enumeration, 1)] pub cursor: Option<VmCursorEnum>,
@@ -300,7 +300,7 @@ impl VmOpSelect {
     );
 }
 
-/// `perfetto.protos.VmOpSelect.PathComponent`.
+/// One step of the way.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmOpSelectPathComponent {
     /// At most one of these.
@@ -390,7 +390,7 @@ impl VmOpSelectPathComponent {
     );
 }
 
-/// `perfetto.protos.VmOpRegLoad`.
+/// Loads a scalar into a register.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmOpRegLoad {
     #[pb(enumeration, 1)] pub cursor: Option<VmCursorEnum>,
@@ -450,7 +450,7 @@ impl VmOpRegLoad {
     );
 }
 
-/// `perfetto.protos.VmOpMerge`.
+/// Merges the patch's message into the state's.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmOpMerge {
     #[pb(bool, 1)] pub skip_submessages: Option<bool>,
@@ -507,7 +507,7 @@ impl VmOpMerge {
     );
 }
 
-/// `perfetto.protos.VmOpSet`.
+/// Replaces the state's field by the patch's.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmOpSet {
     /// Fields this build does not know, verbatim.
@@ -553,7 +553,7 @@ impl VmOpSet {
     );
 }
 
-/// `perfetto.protos.VmOpDel`.
+/// Deletes the state's field.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmOpDel {
     /// Fields this build does not know, verbatim.

@@ -4,10 +4,51 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ClockSnapshot`.
+/// Old names of BuiltinClock.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClockSnapshotClockBuiltinClocks(pub i32);
+impl ClockSnapshotClockBuiltinClocks {
+    pub const UNKNOWN: Self = Self(0);
+    pub const REALTIME: Self = Self(1);
+    pub const REALTIME_COARSE: Self = Self(2);
+    pub const MONOTONIC: Self = Self(3);
+    pub const MONOTONIC_COARSE: Self = Self(4);
+    pub const MONOTONIC_RAW: Self = Self(5);
+    pub const BOOTTIME: Self = Self(6);
+    pub const BUILTIN_CLOCK_MAX_ID: Self = Self(63);
+    /// Name of the value in the schema; none if this build does not know it.
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
+}
+
+impl protozero::Enumeration for ClockSnapshotClockBuiltinClocks {
+    const NAME: &'static str = "perfetto.protos.ClockSnapshot.Clock.BuiltinClocks";
+    const VALUES: &'static [(&'static str, i32)] = &[
+        ("UNKNOWN", 0),
+        ("REALTIME", 1),
+        ("REALTIME_COARSE", 2),
+        ("MONOTONIC", 3),
+        ("MONOTONIC_COARSE", 4),
+        ("MONOTONIC_RAW", 5),
+        ("BOOTTIME", 6),
+        ("BUILTIN_CLOCK_MAX_ID", 63),
+    ];
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
+}
+
+impl Default for ClockSnapshotClockBuiltinClocks {
+    fn default() -> Self { Self(0) }
+}
+
+impl core::fmt::Debug for ClockSnapshotClockBuiltinClocks {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+}
+
+/// Several clocks read at the same moment; what converts timestamps between them.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ClockSnapshot {
     #[pb(message, 1, repeated)] pub clocks: Vec<ClockSnapshotClock>,
+    /// The clock a reader should convert to.
     #[pb(enumeration, 2)] pub primary_trace_clock: Option<crate::BuiltinClock>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -23,6 +64,7 @@ impl<'w> rt::Writer<'w> for ClockSnapshotWriter<'w> {
 impl ClockSnapshotWriter<'_> {
     #[inline] pub fn clocks(&mut self) -> ClockSnapshotClockWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn clocks_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    /// The clock a reader should convert to.
     #[inline] pub fn primary_trace_clock(&mut self, value: crate::BuiltinClock) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
@@ -37,6 +79,7 @@ pub type ClockSnapshotReader<'a> = rt::TypedReader<'a, ClockSnapshotField<'a>>;
 #[derive(Clone, Copy, Debug)]
 pub enum ClockSnapshotField<'a> {
     Clocks(ClockSnapshotClockReader<'a>),
+    /// The clock a reader should convert to.
     PrimaryTraceClock(crate::BuiltinClock),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -65,12 +108,16 @@ impl ClockSnapshot {
     );
 }
 
-/// `perfetto.protos.ClockSnapshot.Clock`.
+/// A clock and what it showed.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ClockSnapshotClock {
+    /// A BuiltinClock, or from 64 on a clock of the sequence.
     #[pb(uint32, 1)] pub clock_id: Option<u32>,
+    /// In units of `unit_multiplier_ns`.
     #[pb(uint64, 2)] pub timestamp: Option<u64>,
+    /// Packets on this clock count from the packet before, of the same sequence.
     #[pb(bool, 3)] pub is_incremental: Option<bool>,
+    /// Nanoseconds per unit; 0 counts as 1.
     #[pb(uint64, 4)] pub unit_multiplier_ns: Option<u64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -84,9 +131,13 @@ impl<'w> rt::Writer<'w> for ClockSnapshotClockWriter<'w> {
 }
 
 impl ClockSnapshotClockWriter<'_> {
+    /// A BuiltinClock, or from 64 on a clock of the sequence.
     #[inline] pub fn clock_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    /// In units of `unit_multiplier_ns`.
     #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    /// Packets on this clock count from the packet before, of the same sequence.
     #[inline] pub fn is_incremental(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
+    /// Nanoseconds per unit; 0 counts as 1.
     #[inline] pub fn unit_multiplier_ns(&mut self, value: u64) -> &mut Self {
         rt::uint64::<4>(&mut self.s, value);
         self
@@ -100,9 +151,13 @@ pub type ClockSnapshotClockReader<'a> = rt::TypedReader<'a, ClockSnapshotClockFi
 /// A field of a `perfetto.protos.ClockSnapshot.Clock`.
 #[derive(Clone, Copy, Debug)]
 pub enum ClockSnapshotClockField<'a> {
+    /// A BuiltinClock, or from 64 on a clock of the sequence.
     ClockId(u32),
+    /// In units of `unit_multiplier_ns`.
     Timestamp(u64),
+    /// Packets on this clock count from the packet before, of the same sequence.
     IsIncremental(bool),
+    /// Nanoseconds per unit; 0 counts as 1.
     UnitMultiplierNs(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

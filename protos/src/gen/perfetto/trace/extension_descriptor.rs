@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ExtensionDescriptor`.
+/// Schemas of extension fields, so that a reader can show what it was not built with.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ExtensionDescriptor {
     /// At most one of these.
@@ -18,6 +18,7 @@ pub struct ExtensionDescriptor {
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum ExtensionDescriptorDescriptor {
     #[pb(message, 1)] ExtensionSet(crate::FileDescriptorSet),
+    /// An encoded FileDescriptorSet, compressed.
     #[pb(bytes, 2)] ExtensionSetGzip(Vec<u8>),
 }
 
@@ -34,6 +35,7 @@ impl ExtensionDescriptorWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
+    /// An encoded FileDescriptorSet, compressed.
     #[inline] pub fn extension_set_gzip(&mut self, value: &[u8]) -> &mut Self {
         rt::bytes::<2>(&mut self.s, value);
         self
@@ -56,6 +58,7 @@ pub type ExtensionDescriptorReader<'a> = rt::TypedReader<
 #[derive(Clone, Copy, Debug)]
 pub enum ExtensionDescriptorField<'a> {
     ExtensionSet(crate::FileDescriptorSetReader<'a>),
+    /// An encoded FileDescriptorSet, compressed.
     ExtensionSetGzip(&'a [u8]),
     FileName(&'a str),
     /// A field this build does not know, or one of a foreign wire type.

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.RemoteClockSync`.
+/// Clocks of another machine against ours.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct RemoteClockSync {
     #[pb(message, 1, repeated)] pub synced_clocks: Vec<RemoteClockSyncSyncedClocks>,
@@ -60,7 +60,7 @@ impl RemoteClockSync {
     );
 }
 
-/// `perfetto.protos.RemoteClockSync.SyncedClocks`.
+/// The same moment on both sides.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct RemoteClockSyncSyncedClocks {
     #[pb(message, 2)] pub client_clocks: Option<crate::ClockSnapshot>,

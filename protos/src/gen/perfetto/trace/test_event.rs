@@ -4,12 +4,15 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TestEvent`.
+/// What tests write.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestEvent {
     #[pb(string, 1)] pub str: Option<String>,
+    /// From a generator that starts with `TestConfig.seed`.
     #[pb(uint32, 2)] pub seq_value: Option<u32>,
+    /// Counts packets, from 0.
     #[pb(uint64, 3)] pub counter: Option<u64>,
+    /// No more will come.
     #[pb(bool, 4)] pub is_last: Option<bool>,
     #[pb(message, 5)] pub payload: Option<TestEventTestPayload>,
     #[pb(message, 6)] pub protovm_patch: Option<TestEventProtoVmPatch>,
@@ -27,8 +30,11 @@ impl<'w> rt::Writer<'w> for TestEventWriter<'w> {
 
 impl TestEventWriter<'_> {
     #[inline] pub fn str(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    /// From a generator that starts with `TestConfig.seed`.
     #[inline] pub fn seq_value(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    /// Counts packets, from 0.
     #[inline] pub fn counter(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    /// No more will come.
     #[inline] pub fn is_last(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
     #[inline] pub fn payload(&mut self) -> TestEventTestPayloadWriter<'_> { rt::message::<5, _>(&mut self.s) }
     #[inline] pub fn payload_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
@@ -56,8 +62,11 @@ pub type TestEventReader<'a> = rt::TypedReader<'a, TestEventField<'a>>;
 #[derive(Clone, Copy, Debug)]
 pub enum TestEventField<'a> {
     Str(&'a str),
+    /// From a generator that starts with `TestConfig.seed`.
     SeqValue(u32),
+    /// Counts packets, from 0.
     Counter(u64),
+    /// No more will come.
     IsLast(bool),
     Payload(TestEventTestPayloadReader<'a>),
     ProtovmPatch(TestEventProtoVmPatchReader<'a>),
@@ -107,7 +116,7 @@ impl TestEvent {
     );
 }
 
-/// `perfetto.protos.TestEvent.TestPayload`.
+/// A message to be nested.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestEventTestPayload {
     #[pb(string, 1, repeated)] pub str: Vec<String>,
@@ -203,7 +212,7 @@ impl TestEventTestPayload {
     );
 }
 
-/// `perfetto.protos.TestEvent.ProtoVmMessage`.
+/// An entry of the state tests merge patches into.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestEventProtoVmMessage {
     #[pb(uint32, 1)] pub id: Option<u32>,
@@ -277,7 +286,7 @@ impl TestEventProtoVmMessage {
     );
 }
 
-/// `perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage`.
+/// Something nested in it.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestEventProtoVmMessageProtoVmSubmessage {
     #[pb(uint32, 1)] pub single_int: Option<u32>,
@@ -330,7 +339,7 @@ impl TestEventProtoVmMessageProtoVmSubmessage {
     );
 }
 
-/// `perfetto.protos.TestEvent.ProtoVmPatch`.
+/// A patch of that state.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestEventProtoVmPatch {
     #[pb(string, 1)] pub string_to_merge: Option<String>,
@@ -414,7 +423,7 @@ impl TestEventProtoVmPatch {
     );
 }
 
-/// `perfetto.protos.TestEvent.ProtoVmIncrementalState`.
+/// That state.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TestEventProtoVmIncrementalState {
     #[pb(string, 1)] pub string_merged: Option<String>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.Trace`.
+/// A whole trace file. Files may be joined by appending one to the other.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Trace {
     #[pb(message, 1, repeated)] pub packet: Vec<crate::TracePacket>,

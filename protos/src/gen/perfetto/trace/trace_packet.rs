@@ -4,10 +4,87 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TracePacket`.
+/// Bits of `sequence_flags`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TracePacketSequenceFlags(pub i32);
+impl TracePacketSequenceFlags {
+    pub const SEQ_UNSPECIFIED: Self = Self(0);
+    /// Forget interned data and defaults of the sequence before this packet.
+    pub const SEQ_INCREMENTAL_STATE_CLEARED: Self = Self(1);
+    /// Drop this packet unless state was cleared at least once and nothing was lost since.
+    pub const SEQ_NEEDS_INCREMENTAL_STATE: Self = Self(2);
+    /// Name of the value in the schema; none if this build does not know it.
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
+}
+
+impl protozero::Enumeration for TracePacketSequenceFlags {
+    const NAME: &'static str = "perfetto.protos.TracePacket.SequenceFlags";
+    const VALUES: &'static [(&'static str, i32)] = &[
+        ("SEQ_UNSPECIFIED", 0),
+        ("SEQ_INCREMENTAL_STATE_CLEARED", 1),
+        ("SEQ_NEEDS_INCREMENTAL_STATE", 2),
+    ];
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
+}
+
+impl Default for TracePacketSequenceFlags {
+    fn default() -> Self { Self(0) }
+}
+
+impl core::fmt::Debug for TracePacketSequenceFlags {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+}
+
+/// Why packets before this one are missing: bits of `previous_packet_dropped`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TracePacketDataLossReason(pub i32);
+impl TracePacketDataLossReason {
+    pub const DATA_LOSS_UNSPECIFIED: Self = Self(0);
+    pub const DATA_LOSS_PRESENT: Self = Self(1);
+    pub const DATA_LOSS_READ_GAP: Self = Self(2);
+    pub const DATA_LOSS_CHUNK_CORRUPTED: Self = Self(4);
+    pub const DATA_LOSS_ORPHAN_CONTINUATION: Self = Self(8);
+    pub const DATA_LOSS_REASSEMBLY_GAP: Self = Self(16);
+    pub const DATA_LOSS_REASSEMBLY_BROKEN_CHAIN: Self = Self(32);
+    pub const DATA_LOSS_OVERWRITE: Self = Self(64);
+    pub const DATA_LOSS_WRITER_ABORT: Self = Self(128);
+    pub const DATA_LOSS_SMB_FULL: Self = Self(256);
+    /// Name of the value in the schema; none if this build does not know it.
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
+}
+
+impl protozero::Enumeration for TracePacketDataLossReason {
+    const NAME: &'static str = "perfetto.protos.TracePacket.DataLossReason";
+    const VALUES: &'static [(&'static str, i32)] = &[
+        ("DATA_LOSS_UNSPECIFIED", 0),
+        ("DATA_LOSS_PRESENT", 1),
+        ("DATA_LOSS_READ_GAP", 2),
+        ("DATA_LOSS_CHUNK_CORRUPTED", 4),
+        ("DATA_LOSS_ORPHAN_CONTINUATION", 8),
+        ("DATA_LOSS_REASSEMBLY_GAP", 16),
+        ("DATA_LOSS_REASSEMBLY_BROKEN_CHAIN", 32),
+        ("DATA_LOSS_OVERWRITE", 64),
+        ("DATA_LOSS_WRITER_ABORT", 128),
+        ("DATA_LOSS_SMB_FULL", 256),
+    ];
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
+}
+
+impl Default for TracePacketDataLossReason {
+    fn default() -> Self { Self(0) }
+}
+
+impl core::fmt::Debug for TracePacketDataLossReason {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+}
+
+/// One thing that happened, and what is needed to understand it. Fields named trusted are written
+/// by the service alone; a packet in which a producer wrote them is dropped.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracePacket {
-    /// At most one of these.
+    /// What it says. Kinds that are not listed here are unknown fields to this build.
     #[pb(
         oneof,
         2,
@@ -43,71 +120,98 @@ pub struct TracePacket {
         900
     )]
     pub data: Option<TracePacketData>,
-    /// At most one of these.
+    /// Written by the service.
     #[pb(oneof, 3)] pub optional_trusted_uid: Option<TracePacketOptionalTrustedUid>,
+    /// In units of `timestamp_clock_id`; nanoseconds of BOOTTIME by default.
     #[pb(uint64, 8)] pub timestamp: Option<u64>,
-    /// At most one of these.
+    /// Written by the service.
     #[pb(oneof, 10)] pub optional_trusted_packet_sequence_id: Option<
         TracePacketOptionalTrustedPacketSequenceId,
     >,
+    /// Entries that this packet and later ones of its sequence use.
     #[pb(message, 12)] pub interned_data: Option<crate::InternedData>,
+    /// Bit 0: incremental state was cleared before this packet. Bit 1: it needs incremental state.
     #[pb(uint32, 13)] pub sequence_flags: Option<u32>,
+    /// Old form of bit 0 of `sequence_flags`.
     #[pb(bool, 41)] pub incremental_state_cleared: Option<bool>,
+    /// Packets of the sequence before this one are missing, for reasons of DataLossReason. Producers
+    /// and the service both set it.
     #[pb(uint32, 42)] pub previous_packet_dropped: Option<u32>,
+    /// A BuiltinClock or a clock of the sequence; 0 or absent means the sequence's default.
     #[pb(uint32, 58)] pub timestamp_clock_id: Option<u32>,
+    /// Values for fields that later packets of the sequence leave out.
     #[pb(message, 59)] pub trace_packet_defaults: Option<crate::TracePacketDefaults>,
+    /// Process of the producer, if the socket told it.
     #[pb(int32, 79)] pub trusted_pid: Option<i32>,
+    /// No packet of the sequence came before this one.
     #[pb(bool, 87)] pub first_packet_on_sequence: Option<bool>,
+    /// The machine it came from; absent for the service's own.
     #[pb(uint32, 98)] pub machine_id: Option<u32>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// `perfetto.protos.TracePacket.data`.
+/// What it says. Kinds that are not listed here are unknown fields to this build.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TracePacketData {
     #[pb(message, 2)] ProcessTree(crate::ProcessTree),
+    /// Clocks read together.
     #[pb(message, 6)] ClockSnapshot(crate::ClockSnapshot),
     #[pb(message, 7)] SysStats(crate::SysStats),
     #[pb(message, 9)] ProcessStats(crate::ProcessStats),
+    /// A slice, instant or counter.
     #[pb(message, 11)] TrackEvent(crate::TrackEvent),
+    /// The config of the session.
     #[pb(message, 33)] TraceConfig(crate::TraceConfig),
+    /// Counters of the session.
     #[pb(message, 35)] TraceStats(crate::TraceStats),
+    /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
     #[pb(bytes, 36)] SynchronizationMarker(Vec<u8>),
     #[pb(message, 43)] ProcessDescriptor(crate::ProcessDescriptor),
     #[pb(message, 44)] ThreadDescriptor(crate::ThreadDescriptor),
     #[pb(message, 45)] SystemInfo(crate::SystemInfo),
+    /// The trigger that started or stopped the session.
     #[pb(message, 46)] Trigger(crate::Trigger),
     #[pb(message, 49)] PerfettoMetatrace(crate::PerfettoMetatrace),
+    /// Packets compressed with zlib, tags included.
     #[pb(bytes, 50)] CompressedPackets(Vec<u8>),
+    /// Describes a track that events refer to.
     #[pb(message, 60)] TrackDescriptor(crate::TrackDescriptor),
     #[pb(message, 67)] CpuInfo(crate::CpuInfo),
+    /// A milestone of the session.
     #[pb(message, 69)] ServiceEvent(crate::TracingServiceEvent),
     #[pb(message, 72)] ExtensionDescriptor(crate::ExtensionDescriptor),
     #[pb(message, 78)] UiState(crate::UiState),
+    /// The first packet of a trace.
     #[pb(message, 89)] TraceUuid(crate::TraceUuid),
     #[pb(message, 90)] TrackEventRangeOfInterest(crate::TrackEventRangeOfInterest),
     #[pb(message, 107)] RemoteClockSync(crate::RemoteClockSync),
     #[pb(message, 109)] ChromeTrigger(crate::ChromeTrigger),
+    /// The trigger that made this copy.
     #[pb(message, 113)] CloneSnapshotTrigger(crate::Trigger),
     #[pb(message, 124)] TraceProvenance(crate::TraceProvenance),
     #[pb(message, 125)] Protovms(TracePacketProtoVms),
     #[pb(message, 126)] TraceAttributes(crate::TraceAttributes),
     #[pb(message, 130)] InterruptInfo(crate::InterruptInfo),
+    /// Packets compressed with Zstandard, tags included.
     #[pb(bytes, 133)] ZstdCompressedPackets(Vec<u8>),
     #[pb(message, 134)] ConcurrentSessionEvent(crate::ConcurrentSessionEvent),
+    /// Written by tests.
     #[pb(message, 900)] ForTesting(crate::TestEvent),
 }
 
-/// `perfetto.protos.TracePacket.optional_trusted_uid`.
+/// Written by the service.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TracePacketOptionalTrustedUid {
+    /// User of the producer.
     #[pb(int32, 3)] TrustedUid(i32),
 }
 
-/// `perfetto.protos.TracePacket.optional_trusted_packet_sequence_id`.
+/// Written by the service.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TracePacketOptionalTrustedPacketSequenceId {
+    /// Writer of the packet: order, interned data and defaults hold within it. 1 is the service
+    /// itself.
     #[pb(uint32, 10)] TrustedPacketSequenceId(u32),
 }
 
@@ -124,6 +228,7 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
+    /// Clocks read together.
     #[inline] pub fn clock_snapshot(&mut self) -> crate::ClockSnapshotWriter<'_> { rt::message::<6, _>(&mut self.s) }
     #[inline] pub fn clock_snapshot_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<6>(&mut self.s, body);
@@ -139,21 +244,25 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<9>(&mut self.s, body);
         self
     }
+    /// A slice, instant or counter.
     #[inline] pub fn track_event(&mut self) -> crate::TrackEventWriter<'_> { rt::message::<11, _>(&mut self.s) }
     #[inline] pub fn track_event_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<11>(&mut self.s, body);
         self
     }
+    /// The config of the session.
     #[inline] pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> { rt::message::<33, _>(&mut self.s) }
     #[inline] pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<33>(&mut self.s, body);
         self
     }
+    /// Counters of the session.
     #[inline] pub fn trace_stats(&mut self) -> crate::TraceStatsWriter<'_> { rt::message::<35, _>(&mut self.s) }
     #[inline] pub fn trace_stats_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<35>(&mut self.s, body);
         self
     }
+    /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
     #[inline] pub fn synchronization_marker(&mut self, value: &[u8]) -> &mut Self {
         rt::bytes::<36>(&mut self.s, value);
         self
@@ -181,6 +290,7 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<45>(&mut self.s, body);
         self
     }
+    /// The trigger that started or stopped the session.
     #[inline] pub fn trigger(&mut self) -> crate::TriggerWriter<'_> { rt::message::<46, _>(&mut self.s) }
     #[inline] pub fn trigger_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<46>(&mut self.s, body); self }
     #[inline] pub fn perfetto_metatrace(&mut self) -> crate::PerfettoMetatraceWriter<'_> {
@@ -190,6 +300,7 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<49>(&mut self.s, body);
         self
     }
+    /// Packets compressed with zlib, tags included.
     #[inline] pub fn compressed_packets(&mut self, value: &[u8]) -> &mut Self {
         rt::bytes::<50>(&mut self.s, value);
         self
@@ -198,6 +309,7 @@ impl TracePacketWriter<'_> {
         rt::bytes_gather::<50>(&mut self.s, parts);
         self
     }
+    /// Describes a track that events refer to.
     #[inline] pub fn track_descriptor(&mut self) -> crate::TrackDescriptorWriter<'_> {
         rt::message::<60, _>(&mut self.s)
     }
@@ -210,6 +322,7 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<67>(&mut self.s, body);
         self
     }
+    /// A milestone of the session.
     #[inline] pub fn service_event(&mut self) -> crate::TracingServiceEventWriter<'_> {
         rt::message::<69, _>(&mut self.s)
     }
@@ -229,6 +342,7 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<78>(&mut self.s, body);
         self
     }
+    /// The first packet of a trace.
     #[inline] pub fn trace_uuid(&mut self) -> crate::TraceUuidWriter<'_> { rt::message::<89, _>(&mut self.s) }
     #[inline] pub fn trace_uuid_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<89>(&mut self.s, body);
@@ -255,6 +369,7 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<109>(&mut self.s, body);
         self
     }
+    /// The trigger that made this copy.
     #[inline] pub fn clone_snapshot_trigger(&mut self) -> crate::TriggerWriter<'_> {
         rt::message::<113, _>(&mut self.s)
     }
@@ -286,6 +401,7 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<130>(&mut self.s, body);
         self
     }
+    /// Packets compressed with Zstandard, tags included.
     #[inline] pub fn zstd_compressed_packets(&mut self, value: &[u8]) -> &mut Self {
         rt::bytes::<133>(&mut self.s, value);
         self
@@ -303,35 +419,45 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<134>(&mut self.s, body);
         self
     }
+    /// Written by tests.
     #[inline] pub fn for_testing(&mut self) -> crate::TestEventWriter<'_> { rt::message::<900, _>(&mut self.s) }
     #[inline] pub fn for_testing_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<900>(&mut self.s, body);
         self
     }
+    /// User of the producer.
     #[inline] pub fn trusted_uid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    /// In units of `timestamp_clock_id`; nanoseconds of BOOTTIME by default.
     #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    /// Writer of the packet: order, interned data and defaults hold within it.
     #[inline] pub fn trusted_packet_sequence_id(&mut self, value: u32) -> &mut Self {
         rt::uint32::<10>(&mut self.s, value);
         self
     }
+    /// Entries that this packet and later ones of its sequence use.
     #[inline] pub fn interned_data(&mut self) -> crate::InternedDataWriter<'_> { rt::message::<12, _>(&mut self.s) }
     #[inline] pub fn interned_data_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<12>(&mut self.s, body);
         self
     }
+    /// Bit 0: incremental state was cleared before this packet.
     #[inline] pub fn sequence_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
+    /// Old form of bit 0 of `sequence_flags`.
     #[inline] pub fn incremental_state_cleared(&mut self, value: bool) -> &mut Self {
         rt::bool::<41>(&mut self.s, value);
         self
     }
+    /// Packets of the sequence before this one are missing, for reasons of DataLossReason.
     #[inline] pub fn previous_packet_dropped(&mut self, value: u32) -> &mut Self {
         rt::uint32::<42>(&mut self.s, value);
         self
     }
+    /// A BuiltinClock or a clock of the sequence; 0 or absent means the sequence's default.
     #[inline] pub fn timestamp_clock_id(&mut self, value: u32) -> &mut Self {
         rt::uint32::<58>(&mut self.s, value);
         self
     }
+    /// Values for fields that later packets of the sequence leave out.
     #[inline] pub fn trace_packet_defaults(&mut self) -> crate::TracePacketDefaultsWriter<'_> {
         rt::message::<59, _>(&mut self.s)
     }
@@ -339,11 +465,14 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<59>(&mut self.s, body);
         self
     }
+    /// Process of the producer, if the socket told it.
     #[inline] pub fn trusted_pid(&mut self, value: i32) -> &mut Self { rt::int32::<79>(&mut self.s, value); self }
+    /// No packet of the sequence came before this one.
     #[inline] pub fn first_packet_on_sequence(&mut self, value: bool) -> &mut Self {
         rt::bool::<87>(&mut self.s, value);
         self
     }
+    /// The machine it came from; absent for the service's own.
     #[inline] pub fn machine_id(&mut self, value: u32) -> &mut Self { rt::uint32::<98>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -355,47 +484,72 @@ pub type TracePacketReader<'a> = rt::TypedReader<'a, TracePacketField<'a>>;
 #[derive(Clone, Copy, Debug)]
 pub enum TracePacketField<'a> {
     ProcessTree(crate::ProcessTreeReader<'a>),
+    /// Clocks read together.
     ClockSnapshot(crate::ClockSnapshotReader<'a>),
     SysStats(crate::SysStatsReader<'a>),
     ProcessStats(crate::ProcessStatsReader<'a>),
+    /// A slice, instant or counter.
     TrackEvent(crate::TrackEventReader<'a>),
+    /// The config of the session.
     TraceConfig(crate::TraceConfigReader<'a>),
+    /// Counters of the session.
     TraceStats(crate::TraceStatsReader<'a>),
+    /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
     SynchronizationMarker(&'a [u8]),
     ProcessDescriptor(crate::ProcessDescriptorReader<'a>),
     ThreadDescriptor(crate::ThreadDescriptorReader<'a>),
     SystemInfo(crate::SystemInfoReader<'a>),
+    /// The trigger that started or stopped the session.
     Trigger(crate::TriggerReader<'a>),
     PerfettoMetatrace(crate::PerfettoMetatraceReader<'a>),
+    /// Packets compressed with zlib, tags included.
     CompressedPackets(&'a [u8]),
+    /// Describes a track that events refer to.
     TrackDescriptor(crate::TrackDescriptorReader<'a>),
     CpuInfo(crate::CpuInfoReader<'a>),
+    /// A milestone of the session.
     ServiceEvent(crate::TracingServiceEventReader<'a>),
     ExtensionDescriptor(crate::ExtensionDescriptorReader<'a>),
     UiState(crate::UiStateReader<'a>),
+    /// The first packet of a trace.
     TraceUuid(crate::TraceUuidReader<'a>),
     TrackEventRangeOfInterest(crate::TrackEventRangeOfInterestReader<'a>),
     RemoteClockSync(crate::RemoteClockSyncReader<'a>),
     ChromeTrigger(crate::ChromeTriggerReader<'a>),
+    /// The trigger that made this copy.
     CloneSnapshotTrigger(crate::TriggerReader<'a>),
     TraceProvenance(crate::TraceProvenanceReader<'a>),
     Protovms(TracePacketProtoVmsReader<'a>),
     TraceAttributes(crate::TraceAttributesReader<'a>),
     InterruptInfo(crate::InterruptInfoReader<'a>),
+    /// Packets compressed with Zstandard, tags included.
     ZstdCompressedPackets(&'a [u8]),
     ConcurrentSessionEvent(crate::ConcurrentSessionEventReader<'a>),
+    /// Written by tests.
     ForTesting(crate::TestEventReader<'a>),
+    /// User of the producer.
     TrustedUid(i32),
+    /// In units of `timestamp_clock_id`; nanoseconds of BOOTTIME by default.
     Timestamp(u64),
+    /// Writer of the packet: order, interned data and defaults hold within it.
     TrustedPacketSequenceId(u32),
+    /// Entries that this packet and later ones of its sequence use.
     InternedData(crate::InternedDataReader<'a>),
+    /// Bit 0: incremental state was cleared before this packet.
     SequenceFlags(u32),
+    /// Old form of bit 0 of `sequence_flags`.
     IncrementalStateCleared(bool),
+    /// Packets of the sequence before this one are missing, for reasons of DataLossReason.
     PreviousPacketDropped(u32),
+    /// A BuiltinClock or a clock of the sequence; 0 or absent means the sequence's default.
     TimestampClockId(u32),
+    /// Values for fields that later packets of the sequence leave out.
     TracePacketDefaults(crate::TracePacketDefaultsReader<'a>),
+    /// Process of the producer, if the socket told it.
     TrustedPid(i32),
+    /// No packet of the sequence came before this one.
     FirstPacketOnSequence(bool),
+    /// The machine it came from; absent for the service's own.
     MachineId(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -538,7 +692,7 @@ impl TracePacket {
     );
 }
 
-/// `perfetto.protos.TracePacket.ProtoVms`.
+/// State that was folded together while its packets were overwritten.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracePacketProtoVms {
     #[pb(message, 1, repeated)] pub instance: Vec<TracePacketProtoVmsInstance>,
@@ -592,7 +746,7 @@ impl TracePacketProtoVms {
     );
 }
 
-/// `perfetto.protos.TracePacket.ProtoVms.Instance`.
+/// State of one producer.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracePacketProtoVmsInstance {
     #[pb(message, 1)] pub program: Option<crate::VmProgram>,

@@ -4,11 +4,13 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TracePacketDefaults`.
+/// Values for fields that packets of the sequence leave out. Replaced as a whole by the next one.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracePacketDefaults {
+    /// Track of events that name none.
     #[pb(message, 11)] pub track_event_defaults: Option<crate::TrackEventDefaults>,
     #[pb(message, 12)] pub perf_sample_defaults: Option<crate::PerfSampleDefaults>,
+    /// Clock of packets that name none.
     #[pb(uint32, 58)] pub timestamp_clock_id: Option<u32>,
     #[pb(message, 100)] pub stack_sample_defaults: Option<crate::StackSampleDefaults>,
     /// Fields this build does not know, verbatim.
@@ -23,6 +25,7 @@ impl<'w> rt::Writer<'w> for TracePacketDefaultsWriter<'w> {
 }
 
 impl TracePacketDefaultsWriter<'_> {
+    /// Track of events that name none.
     #[inline] pub fn track_event_defaults(&mut self) -> crate::TrackEventDefaultsWriter<'_> {
         rt::message::<11, _>(&mut self.s)
     }
@@ -37,6 +40,7 @@ impl TracePacketDefaultsWriter<'_> {
         rt::message_raw::<12>(&mut self.s, body);
         self
     }
+    /// Clock of packets that name none.
     #[inline] pub fn timestamp_clock_id(&mut self, value: u32) -> &mut Self {
         rt::uint32::<58>(&mut self.s, value);
         self
@@ -60,8 +64,10 @@ pub type TracePacketDefaultsReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.TracePacketDefaults`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracePacketDefaultsField<'a> {
+    /// Track of events that name none.
     TrackEventDefaults(crate::TrackEventDefaultsReader<'a>),
     PerfSampleDefaults(crate::PerfSampleDefaultsReader<'a>),
+    /// Clock of packets that name none.
     TimestampClockId(u32),
     StackSampleDefaults(crate::StackSampleDefaultsReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.

@@ -4,10 +4,12 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TraceUuid`.
+/// A random number that identifies a trace.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceUuid {
+    /// Upper half.
     #[pb(int64, 1)] pub msb: Option<i64>,
+    /// Lower half.
     #[pb(int64, 2)] pub lsb: Option<i64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -21,7 +23,9 @@ impl<'w> rt::Writer<'w> for TraceUuidWriter<'w> {
 }
 
 impl TraceUuidWriter<'_> {
+    /// Upper half.
     #[inline] pub fn msb(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
+    /// Lower half.
     #[inline] pub fn lsb(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -32,7 +36,9 @@ pub type TraceUuidReader<'a> = rt::TypedReader<'a, TraceUuidField<'a>>;
 /// A field of a `perfetto.protos.TraceUuid`.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceUuidField<'a> {
+    /// Upper half.
     Msb(i64),
+    /// Lower half.
     Lsb(i64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

@@ -4,11 +4,12 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.Trigger`.
+/// A trigger that was fired.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Trigger {
     #[pb(string, 1)] pub trigger_name: Option<String>,
     #[pb(string, 2)] pub producer_name: Option<String>,
+    /// User of the producer that fired it.
     #[pb(int32, 3)] pub trusted_producer_uid: Option<i32>,
     #[pb(uint64, 4)] pub stop_delay_ms: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -25,6 +26,7 @@ impl<'w> rt::Writer<'w> for TriggerWriter<'w> {
 impl TriggerWriter<'_> {
     #[inline] pub fn trigger_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    /// User of the producer that fired it.
     #[inline] pub fn trusted_producer_uid(&mut self, value: i32) -> &mut Self {
         rt::int32::<3>(&mut self.s, value);
         self
@@ -41,6 +43,7 @@ pub type TriggerReader<'a> = rt::TypedReader<'a, TriggerField<'a>>;
 pub enum TriggerField<'a> {
     TriggerName(&'a str),
     ProducerName(&'a str),
+    /// User of the producer that fired it.
     TrustedProducerUid(i32),
     StopDelayMs(u64),
     /// A field this build does not know, or one of a foreign wire type.

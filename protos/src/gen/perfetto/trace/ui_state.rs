@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.UiState`.
+/// What the user interface should show first.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UiState {
     #[pb(int64, 1)] pub timeline_start_ts: Option<i64>,
@@ -72,7 +72,7 @@ impl UiState {
     );
 }
 
-/// `perfetto.protos.UiState.HighlightProcess`.
+/// A process to put forward.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UiStateHighlightProcess {
     /// At most one of these.

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.AndroidAflagsConfig`.
+/// Android: aconfig flags, read regularly.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidAflagsConfig {
     #[pb(uint32, 1)] pub poll_ms: Option<u32>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.AndroidGameInterventionListConfig`.
+/// Android: game modes of packages.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidGameInterventionListConfig {
     #[pb(string, 1, repeated)] pub package_name_filter: Vec<String>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.AndroidInputEventConfig.TraceMode`.
+/// Whether rules decide.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AndroidInputEventConfigTraceMode(pub i32);
 impl AndroidInputEventConfigTraceMode {
@@ -32,7 +32,7 @@ impl core::fmt::Debug for AndroidInputEventConfigTraceMode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.AndroidInputEventConfig.TraceLevel`.
+/// How much of an event is recorded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AndroidInputEventConfigTraceLevel(pub i32);
 impl AndroidInputEventConfigTraceLevel {
@@ -62,7 +62,7 @@ impl core::fmt::Debug for AndroidInputEventConfigTraceLevel {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.AndroidInputEventConfig`.
+/// Android: input events on their way through the dispatcher.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidInputEventConfig {
     #[pb(enumeration, 1)] pub mode: Option<AndroidInputEventConfigTraceMode>,
@@ -147,7 +147,7 @@ impl AndroidInputEventConfig {
     );
 }
 
-/// `perfetto.protos.AndroidInputEventConfig.TraceRule`.
+/// The first rule all of whose conditions hold decides the level.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidInputEventConfigTraceRule {
     #[pb(enumeration, 1)] pub trace_level: Option<AndroidInputEventConfigTraceLevel>,

@@ -4,11 +4,14 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.AndroidLogConfig`.
+/// Android: logcat.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidLogConfig {
+    /// Buffers to read; none means the usual ones.
     #[pb(enumeration, 1, repeated)] pub log_ids: Vec<crate::AndroidLogId>,
+    /// Messages below are left out.
     #[pb(enumeration, 3)] pub min_prio: Option<crate::AndroidLogPriority>,
+    /// Only messages with one of these tags, if any are given.
     #[pb(string, 4, repeated)] pub filter_tags: Vec<String>,
     #[pb(bool, 5)] pub preserve_log_buffer: Option<bool>,
     /// Fields this build does not know, verbatim.
@@ -23,14 +26,17 @@ impl<'w> rt::Writer<'w> for AndroidLogConfigWriter<'w> {
 }
 
 impl AndroidLogConfigWriter<'_> {
+    /// Buffers to read; none means the usual ones.
     #[inline] pub fn log_ids(&mut self, value: crate::AndroidLogId) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
+    /// Messages below are left out.
     #[inline] pub fn min_prio(&mut self, value: crate::AndroidLogPriority) -> &mut Self {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
+    /// Only messages with one of these tags, if any are given.
     #[inline] pub fn filter_tags(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn preserve_log_buffer(&mut self, value: bool) -> &mut Self {
         rt::bool::<5>(&mut self.s, value);
@@ -45,8 +51,11 @@ pub type AndroidLogConfigReader<'a> = rt::TypedReader<'a, AndroidLogConfigField<
 /// A field of a `perfetto.protos.AndroidLogConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum AndroidLogConfigField<'a> {
+    /// Buffers to read; none means the usual ones.
     LogIds(crate::AndroidLogId),
+    /// Messages below are left out.
     MinPrio(crate::AndroidLogPriority),
+    /// Only messages with one of these tags, if any are given.
     FilterTags(&'a str),
     PreserveLogBuffer(bool),
     /// A field this build does not know, or one of a foreign wire type.

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.AndroidSdkSyspropGuardConfig`.
+/// Android: system properties that switch on tracing of graphics.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidSdkSyspropGuardConfig {
     #[pb(bool, 1)] pub surfaceflinger_skia_track_events: Option<bool>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.AppWakelocksConfig`.
+/// Android: wakelocks apps hold.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AppWakelocksConfig {
     #[pb(int32, 1)] pub write_delay_ms: Option<i32>,

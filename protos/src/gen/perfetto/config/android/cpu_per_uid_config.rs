@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.CpuPerUidConfig`.
+/// Android: time in each CPU frequency, per user.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CpuPerUidConfig {
     #[pb(uint32, 1)] pub poll_ms: Option<u32>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.DisplayVideoConfig.Format`.
+/// Codec.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DisplayVideoConfigFormat(pub i32);
 impl DisplayVideoConfigFormat {
@@ -34,7 +34,7 @@ impl core::fmt::Debug for DisplayVideoConfigFormat {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.DisplayVideoConfig`.
+/// Android: the screen as a video stream.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DisplayVideoConfig {
     #[pb(float, 1)] pub scale: Option<f32>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.InputMethodConfig`.
+/// Android: what input methods and their clients do.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InputMethodConfig {
     #[pb(bool, 1)] pub client: Option<bool>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.KernelWakelocksConfig`.
+/// Android: wakelocks of the kernel, polled.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct KernelWakelocksConfig {
     #[pb(uint32, 1)] pub poll_ms: Option<u32>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.NetworkPacketTraceConfig`.
+/// Android: network packets, headers only.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct NetworkPacketTraceConfig {
     #[pb(uint32, 1)] pub poll_ms: Option<u32>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.PackagesListConfig`.
+/// Android: names and versions of packages.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PackagesListConfig {
     #[pb(string, 1, repeated)] pub package_name_filter: Vec<String>,

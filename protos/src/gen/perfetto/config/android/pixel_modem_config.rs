@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.PixelModemConfig.EventGroup`.
+/// How much of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PixelModemConfigEventGroup(pub i32);
 impl PixelModemConfigEventGroup {
@@ -34,7 +34,7 @@ impl core::fmt::Debug for PixelModemConfigEventGroup {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.PixelModemConfig`.
+/// Pixel phones: events of the modem.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PixelModemConfig {
     #[pb(enumeration, 1)] pub event_group: Option<PixelModemConfigEventGroup>,

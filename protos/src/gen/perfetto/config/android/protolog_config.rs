@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ProtoLogLevel`.
+/// Levels, least severe first after UNDEFINED.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProtoLogLevel(pub i32);
 impl ProtoLogLevel {
@@ -42,7 +42,7 @@ impl core::fmt::Debug for ProtoLogLevel {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.ProtoLogConfig.TracingMode`.
+/// Whether groups decide.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProtoLogConfigTracingMode(pub i32);
 impl ProtoLogConfigTracingMode {
@@ -67,7 +67,7 @@ impl core::fmt::Debug for ProtoLogConfigTracingMode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.ProtoLogConfig`.
+/// Android: ProtoLog messages.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProtoLogConfig {
     #[pb(message, 1, repeated)] pub group_overrides: Vec<ProtoLogGroup>,
@@ -139,7 +139,7 @@ impl ProtoLogConfig {
     );
 }
 
-/// `perfetto.protos.ProtoLogGroup`.
+/// Level of one group.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProtoLogGroup {
     #[pb(string, 1)] pub group_name: Option<String>,

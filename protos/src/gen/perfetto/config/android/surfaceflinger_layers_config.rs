@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.SurfaceFlingerLayersConfig.Mode`.
+/// When layers are recorded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SurfaceFlingerLayersConfigMode(pub i32);
 impl SurfaceFlingerLayersConfigMode {
@@ -40,7 +40,7 @@ impl core::fmt::Debug for SurfaceFlingerLayersConfigMode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.SurfaceFlingerLayersConfig.TraceFlag`.
+/// What is recorded of them; bits that may be summed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SurfaceFlingerLayersConfigTraceFlag(pub i32);
 impl SurfaceFlingerLayersConfigTraceFlag {
@@ -80,7 +80,7 @@ impl core::fmt::Debug for SurfaceFlingerLayersConfigTraceFlag {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.SurfaceFlingerLayersConfig`.
+/// Android: layers of the compositor.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SurfaceFlingerLayersConfig {
     #[pb(enumeration, 1)] pub mode: Option<SurfaceFlingerLayersConfigMode>,

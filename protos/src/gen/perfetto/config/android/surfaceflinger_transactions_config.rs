@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.SurfaceFlingerTransactionsConfig.Mode`.
+/// When transactions are recorded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SurfaceFlingerTransactionsConfigMode(pub i32);
 impl SurfaceFlingerTransactionsConfigMode {
@@ -34,7 +34,7 @@ impl core::fmt::Debug for SurfaceFlingerTransactionsConfigMode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.SurfaceFlingerTransactionsConfig`.
+/// Android: transactions of the compositor.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SurfaceFlingerTransactionsConfig {
     #[pb(enumeration, 1)] pub mode: Option<SurfaceFlingerTransactionsConfigMode>,

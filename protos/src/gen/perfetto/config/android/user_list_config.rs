@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.AndroidUserListConfig`.
+/// Android: users of the device.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidUserListConfig {
     #[pb(string, 1, repeated)] pub user_type_filter: Vec<String>,

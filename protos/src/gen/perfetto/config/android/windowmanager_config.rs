@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.WindowManagerConfig.LogFrequency`.
+/// When it is recorded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WindowManagerConfigLogFrequency(pub i32);
 impl WindowManagerConfigLogFrequency {
@@ -36,7 +36,7 @@ impl core::fmt::Debug for WindowManagerConfigLogFrequency {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.WindowManagerConfig.LogLevel`.
+/// How much of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WindowManagerConfigLogLevel(pub i32);
 impl WindowManagerConfigLogLevel {
@@ -68,7 +68,7 @@ impl core::fmt::Debug for WindowManagerConfigLogLevel {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.WindowManagerConfig.LogMode`.
+/// All of it, or what changed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WindowManagerConfigLogMode(pub i32);
 impl WindowManagerConfigLogMode {
@@ -98,7 +98,7 @@ impl core::fmt::Debug for WindowManagerConfigLogMode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.WindowManagerConfig`.
+/// Android: state of the window manager.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct WindowManagerConfig {
     #[pb(enumeration, 1)] pub log_frequency: Option<WindowManagerConfigLogFrequency>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromeConfig.ClientPriority`.
+/// Who wins when Chrome can serve one session only.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeConfigClientPriority(pub i32);
 impl ChromeConfigClientPriority {
@@ -34,10 +34,12 @@ impl core::fmt::Debug for ChromeConfigClientPriority {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.ChromeConfig`.
+/// What Chrome is to record.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeConfig {
+    /// Chrome's own config, as JSON text.
     #[pb(string, 1)] pub trace_config: Option<String>,
+    /// Leave out what could identify a user.
     #[pb(bool, 2)] pub privacy_filtering_enabled: Option<bool>,
     #[pb(bool, 3)] pub convert_to_legacy_json: Option<bool>,
     #[pb(enumeration, 4)] pub client_priority: Option<ChromeConfigClientPriority>,
@@ -55,7 +57,9 @@ impl<'w> rt::Writer<'w> for ChromeConfigWriter<'w> {
 }
 
 impl ChromeConfigWriter<'_> {
+    /// Chrome's own config, as JSON text.
     #[inline] pub fn trace_config(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    /// Leave out what could identify a user.
     #[inline] pub fn privacy_filtering_enabled(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
@@ -85,7 +89,9 @@ pub type ChromeConfigReader<'a> = rt::TypedReader<'a, ChromeConfigField<'a>>;
 /// A field of a `perfetto.protos.ChromeConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum ChromeConfigField<'a> {
+    /// Chrome's own config, as JSON text.
     TraceConfig(&'a str),
+    /// Leave out what could identify a user.
     PrivacyFilteringEnabled(bool),
     ConvertToLegacyJson(bool),
     ClientPriority(ChromeConfigClientPriority),

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromiumHistogramSamplesConfig`.
+/// Chrome: samples of histograms.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromiumHistogramSamplesConfig {
     #[pb(message, 1, repeated)] pub histograms: Vec<ChromiumHistogramSamplesConfigHistogramSample>,
@@ -83,7 +83,7 @@ impl ChromiumHistogramSamplesConfig {
     );
 }
 
-/// `perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample`.
+/// One histogram, perhaps only part of its range.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromiumHistogramSamplesConfigHistogramSample {
     #[pb(string, 1)] pub histogram_name: Option<String>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromiumSamplingHeapProfilerConfig`.
+/// Chrome: sampled heap profiles.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromiumSamplingHeapProfilerConfig {
     #[pb(uint64, 1)] pub sampling_interval_bytes: Option<u64>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromiumStackSamplingProfilerConfig`.
+/// Chrome: sampled stacks.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromiumStackSamplingProfilerConfig {
     #[pb(uint32, 1)] pub sampling_interval_ms: Option<u32>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromiumSystemMetricsConfig`.
+/// Chrome: metrics of the system.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromiumSystemMetricsConfig {
     #[pb(uint32, 1)] pub sampling_interval_ms: Option<u32>,

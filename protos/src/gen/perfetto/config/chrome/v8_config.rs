@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.V8Config`.
+/// V8: code and scripts it compiles.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct V8Config {
     #[pb(bool, 1)] pub log_script_sources: Option<bool>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.EtwConfig.KernelFlag`.
+/// Groups of kernel events.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EtwConfigKernelFlag(pub i32);
 impl EtwConfigKernelFlag {
@@ -29,7 +29,7 @@ impl core::fmt::Debug for EtwConfigKernelFlag {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.EtwConfig`.
+/// Windows: Event Tracing for Windows.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct EtwConfig {
     /// Deprecated.

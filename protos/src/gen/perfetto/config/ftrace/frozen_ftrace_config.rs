@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.FrozenFtraceConfig`.
+/// Reads a ring of ftrace that survived a reboot.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FrozenFtraceConfig {
     #[pb(string, 1)] pub instance_name: Option<String>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.FtraceConfig.KsymsMemPolicy`.
+/// What happens to the symbol map afterwards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FtraceConfigKsymsMemPolicy(pub i32);
 impl FtraceConfigKsymsMemPolicy {
@@ -34,7 +34,7 @@ impl core::fmt::Debug for FtraceConfigKsymsMemPolicy {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.FtraceConfig.KprobeEvent.KprobeType`.
+/// Entry, return, or both.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FtraceConfigKprobeEventKprobeType(pub i32);
 impl FtraceConfigKprobeEventKprobeType {
@@ -66,7 +66,7 @@ impl core::fmt::Debug for FtraceConfigKprobeEventKprobeType {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.FtraceConfig.TracefsOption.State`.
+/// On or off.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FtraceConfigTracefsOptionState(pub i32);
 impl FtraceConfigTracefsOptionState {
@@ -96,28 +96,37 @@ impl core::fmt::Debug for FtraceConfigTracefsOptionState {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.FtraceConfig`.
+/// linux.ftrace: events of the kernel.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceConfig {
+    /// `group/name`, `name`, or `group/*`.
     #[pb(string, 1, repeated)] pub ftrace_events: Vec<String>,
+    /// Android: categories of userspace tracing to switch on.
     #[pb(string, 2, repeated)] pub atrace_categories: Vec<String>,
+    /// Android: processes whose tracing to switch on; `*` for all.
     #[pb(string, 3, repeated)] pub atrace_apps: Vec<String>,
+    /// The kernel's ring, per CPU.
     #[pb(uint32, 10)] pub buffer_size_kb: Option<u32>,
+    /// How often the kernel's rings are read.
     #[pb(uint32, 11)] pub drain_period_ms: Option<u32>,
     #[pb(message, 12)] pub compact_sched: Option<FtraceConfigCompactSchedConfig>,
+    /// Resolve kernel addresses through /proc/kallsyms.
     #[pb(bool, 13)] pub symbolize_ksyms: Option<bool>,
     /// Deprecated.
     #[pb(bool, 14)] pub initialize_ksyms_synchronously_for_testing: Option<bool>,
     #[pb(bool, 15)] pub throttle_rss_stat: Option<bool>,
     #[pb(bool, 16)] pub disable_generic_events: Option<bool>,
     #[pb(enumeration, 17)] pub ksyms_mem_policy: Option<FtraceConfigKsymsMemPolicy>,
+    /// System calls to record when raw_syscalls events are on; none means all.
     #[pb(string, 18, repeated)] pub syscall_events: Vec<String>,
     #[pb(bool, 19)] pub enable_function_graph: Option<bool>,
     #[pb(string, 20, repeated)] pub function_filters: Vec<String>,
     #[pb(string, 21, repeated)] pub function_graph_roots: Vec<String>,
     #[pb(message, 22)] pub print_filter: Option<FtraceConfigPrintFilter>,
     #[pb(bool, 23)] pub preserve_ftrace_buffer: Option<bool>,
+    /// Ask the kernel for another clock than boot time.
     #[pb(bool, 24)] pub use_monotonic_raw_clock: Option<bool>,
+    /// A tracefs instance to use instead of the main one.
     #[pb(string, 25)] pub instance_name: Option<String>,
     #[pb(bool, 27)] pub buffer_size_lower_bound: Option<bool>,
     #[pb(string, 28, repeated)] pub atrace_categories_prefer_sdk: Vec<String>,
@@ -127,6 +136,7 @@ pub struct FtraceConfig {
     #[pb(bool, 32)] pub denser_generic_event_encoding: Option<bool>,
     #[pb(uint32, 33)] pub function_graph_max_depth: Option<u32>,
     #[pb(bool, 34)] pub atrace_userspace_only: Option<bool>,
+    /// Only threads in this list, through set_event_pid.
     #[pb(uint32, 35, repeated)] pub tids_to_trace: Vec<u32>,
     #[pb(message, 36, repeated)] pub tracefs_options: Vec<FtraceConfigTracefsOption>,
     #[pb(string, 37)] pub tracing_cpumask: Option<String>,
@@ -142,13 +152,18 @@ impl<'w> rt::Writer<'w> for FtraceConfigWriter<'w> {
 }
 
 impl FtraceConfigWriter<'_> {
+    /// `group/name`, `name`, or `group/*`.
     #[inline] pub fn ftrace_events(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    /// Android: categories of userspace tracing to switch on.
     #[inline] pub fn atrace_categories(&mut self, value: &str) -> &mut Self {
         rt::string::<2>(&mut self.s, value);
         self
     }
+    /// Android: processes whose tracing to switch on; `*` for all.
     #[inline] pub fn atrace_apps(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    /// The kernel's ring, per CPU.
     #[inline] pub fn buffer_size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
+    /// How often the kernel's rings are read.
     #[inline] pub fn drain_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
     #[inline] pub fn compact_sched(&mut self) -> FtraceConfigCompactSchedConfigWriter<'_> {
         rt::message::<12, _>(&mut self.s)
@@ -157,6 +172,7 @@ impl FtraceConfigWriter<'_> {
         rt::message_raw::<12>(&mut self.s, body);
         self
     }
+    /// Resolve kernel addresses through /proc/kallsyms.
     #[inline] pub fn symbolize_ksyms(&mut self, value: bool) -> &mut Self { rt::bool::<13>(&mut self.s, value); self }
     #[inline] pub fn initialize_ksyms_synchronously_for_testing(
         &mut self,
@@ -174,6 +190,7 @@ impl FtraceConfigWriter<'_> {
         rt::enumeration::<17>(&mut self.s, value.0);
         self
     }
+    /// System calls to record when raw_syscalls events are on; none means all.
     #[inline] pub fn syscall_events(&mut self, value: &str) -> &mut Self { rt::string::<18>(&mut self.s, value); self }
     #[inline] pub fn enable_function_graph(&mut self, value: bool) -> &mut Self {
         rt::bool::<19>(&mut self.s, value);
@@ -196,10 +213,12 @@ impl FtraceConfigWriter<'_> {
         rt::bool::<23>(&mut self.s, value);
         self
     }
+    /// Ask the kernel for another clock than boot time.
     #[inline] pub fn use_monotonic_raw_clock(&mut self, value: bool) -> &mut Self {
         rt::bool::<24>(&mut self.s, value);
         self
     }
+    /// A tracefs instance to use instead of the main one.
     #[inline] pub fn instance_name(&mut self, value: &str) -> &mut Self { rt::string::<25>(&mut self.s, value); self }
     #[inline] pub fn buffer_size_lower_bound(&mut self, value: bool) -> &mut Self {
         rt::bool::<27>(&mut self.s, value);
@@ -231,6 +250,7 @@ impl FtraceConfigWriter<'_> {
         rt::bool::<34>(&mut self.s, value);
         self
     }
+    /// Only threads in this list, through set_event_pid.
     #[inline] pub fn tids_to_trace(&mut self, value: u32) -> &mut Self { rt::uint32::<35>(&mut self.s, value); self }
     #[inline] pub fn tracefs_options(&mut self) -> FtraceConfigTracefsOptionWriter<'_> {
         rt::message::<36, _>(&mut self.s)
@@ -249,24 +269,33 @@ pub type FtraceConfigReader<'a> = rt::TypedReader<'a, FtraceConfigField<'a>>;
 /// A field of a `perfetto.protos.FtraceConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum FtraceConfigField<'a> {
+    /// `group/name`, `name`, or `group/*`.
     FtraceEvents(&'a str),
+    /// Android: categories of userspace tracing to switch on.
     AtraceCategories(&'a str),
+    /// Android: processes whose tracing to switch on; `*` for all.
     AtraceApps(&'a str),
+    /// The kernel's ring, per CPU.
     BufferSizeKb(u32),
+    /// How often the kernel's rings are read.
     DrainPeriodMs(u32),
     CompactSched(FtraceConfigCompactSchedConfigReader<'a>),
+    /// Resolve kernel addresses through /proc/kallsyms.
     SymbolizeKsyms(bool),
     InitializeKsymsSynchronouslyForTesting(bool),
     ThrottleRssStat(bool),
     DisableGenericEvents(bool),
     KsymsMemPolicy(FtraceConfigKsymsMemPolicy),
+    /// System calls to record when raw_syscalls events are on; none means all.
     SyscallEvents(&'a str),
     EnableFunctionGraph(bool),
     FunctionFilters(&'a str),
     FunctionGraphRoots(&'a str),
     PrintFilter(FtraceConfigPrintFilterReader<'a>),
     PreserveFtraceBuffer(bool),
+    /// Ask the kernel for another clock than boot time.
     UseMonotonicRawClock(bool),
+    /// A tracefs instance to use instead of the main one.
     InstanceName(&'a str),
     BufferSizeLowerBound(bool),
     AtraceCategoriesPreferSdk(&'a str),
@@ -276,6 +305,7 @@ pub enum FtraceConfigField<'a> {
     DenserGenericEventEncoding(bool),
     FunctionGraphMaxDepth(u32),
     AtraceUserspaceOnly(bool),
+    /// Only threads in this list, through set_event_pid.
     TidsToTrace(u32),
     TracefsOptions(FtraceConfigTracefsOptionReader<'a>),
     TracingCpumask(&'a str),
@@ -369,7 +399,7 @@ impl FtraceConfig {
     );
 }
 
-/// `perfetto.protos.FtraceConfig.CompactSchedConfig`.
+/// Encode scheduling events column by column, in a third of the space.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceConfigCompactSchedConfig {
     #[pb(bool, 1)] pub enabled: Option<bool>,
@@ -422,7 +452,7 @@ impl FtraceConfigCompactSchedConfig {
     );
 }
 
-/// `perfetto.protos.FtraceConfig.PrintFilter`.
+/// Which messages of userspace tracing to keep; the first rule that matches decides.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceConfigPrintFilter {
     #[pb(message, 1, repeated)] pub rules: Vec<FtraceConfigPrintFilterRule>,
@@ -476,7 +506,7 @@ impl FtraceConfigPrintFilter {
     );
 }
 
-/// `perfetto.protos.FtraceConfig.PrintFilter.Rule`.
+/// What it matches, and whether that is kept.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceConfigPrintFilterRule {
     /// At most one of these.
@@ -562,7 +592,7 @@ impl FtraceConfigPrintFilterRule {
     );
 }
 
-/// `perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage`.
+/// Matches type and prefix of an atrace message.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceConfigPrintFilterRuleAtraceMessage {
     #[pb(string, 1)] pub r#type: Option<String>,
@@ -622,7 +652,7 @@ impl FtraceConfigPrintFilterRuleAtraceMessage {
     );
 }
 
-/// `perfetto.protos.FtraceConfig.KprobeEvent`.
+/// A probe to put on a kernel function.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceConfigKprobeEvent {
     #[pb(string, 1)] pub probe: Option<String>,
@@ -685,7 +715,7 @@ impl FtraceConfigKprobeEvent {
     );
 }
 
-/// `perfetto.protos.FtraceConfig.TracefsOption`.
+/// A file below `options/` to switch for the time of the recording.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceConfigTracefsOption {
     #[pb(string, 1)] pub name: Option<String>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter.NameBase`.
+/// Which name is meant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase(pub i32);
 impl GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
@@ -36,9 +36,10 @@ for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.GpuCounterConfig`.
+/// GPU counters.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterConfig {
+    /// Time between samples.
     #[pb(uint64, 1)] pub counter_period_ns: Option<u64>,
     #[pb(uint32, 2, repeated)] pub counter_ids: Vec<u32>,
     /// At most one of these.
@@ -64,6 +65,7 @@ impl<'w> rt::Writer<'w> for GpuCounterConfigWriter<'w> {
 }
 
 impl GpuCounterConfigWriter<'_> {
+    /// Time between samples.
     #[inline] pub fn counter_period_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn counter_ids(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn instrumented_sampling(&mut self, value: bool) -> &mut Self {
@@ -90,6 +92,7 @@ pub type GpuCounterConfigReader<'a> = rt::TypedReader<'a, GpuCounterConfigField<
 /// A field of a `perfetto.protos.GpuCounterConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum GpuCounterConfigField<'a> {
+    /// Time between samples.
     CounterPeriodNs(u64),
     CounterIds(u32),
     InstrumentedSampling(bool),
@@ -140,7 +143,7 @@ impl GpuCounterConfig {
     );
 }
 
-/// `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig`.
+/// Sampling per activity instead of per period.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterConfigInstrumentedSamplingConfig {
     #[pb(message, 3, repeated)] pub activity_name_filters: Vec<
@@ -256,7 +259,7 @@ impl GpuCounterConfigInstrumentedSamplingConfig {
     );
 }
 
-/// `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter`.
+/// Activities by name.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter {
     #[pb(string, 1)] pub name_glob: Option<String>,
@@ -338,7 +341,7 @@ impl GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter {
     );
 }
 
-/// `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange`.
+/// Activities by place: skip some, then take some.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterConfigInstrumentedSamplingConfigActivityRange {
     #[pb(uint32, 1)] pub skip: Option<u32>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.GpuRenderStagesConfig`.
+/// GPU render stages.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuRenderStagesConfig {
     #[pb(bool, 1)] pub full_loadstore: Option<bool>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.VulkanMemoryConfig`.
+/// Memory use of Vulkan programs.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VulkanMemoryConfig {
     #[pb(bool, 1)] pub track_driver_memory_usage: Option<bool>,

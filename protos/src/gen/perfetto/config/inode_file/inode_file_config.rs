@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.InodeFileConfig`.
+/// linux.inode_file_map: which file an inode number means.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InodeFileConfig {
     #[pb(uint32, 1)] pub scan_interval_ms: Option<u32>,
@@ -100,7 +100,7 @@ impl InodeFileConfig {
     );
 }
 
-/// `perfetto.protos.InodeFileConfig.MountPointMappingEntry`.
+/// Where to scan for files of a mount point.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InodeFileConfigMountPointMappingEntry {
     #[pb(string, 1)] pub mountpoint: Option<String>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ConsoleConfig.Output`.
+/// Where to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConsoleConfigOutput(pub i32);
 impl ConsoleConfigOutput {
@@ -34,7 +34,7 @@ impl core::fmt::Debug for ConsoleConfigOutput {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.ConsoleConfig`.
+/// Interceptor that prints track events.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ConsoleConfig {
     #[pb(enumeration, 1)] pub output: Option<ConsoleConfigOutput>,

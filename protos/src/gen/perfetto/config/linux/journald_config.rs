@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.SystemdJournaldConfig`.
+/// Messages of systemd's journal.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SystemdJournaldConfig {
     #[pb(uint32, 1)] pub min_prio: Option<u32>,

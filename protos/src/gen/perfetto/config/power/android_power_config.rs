@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.AndroidPowerConfig.BatteryCounters`.
+/// What to read of the battery.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AndroidPowerConfigBatteryCounters(pub i32);
 impl AndroidPowerConfigBatteryCounters {
@@ -40,7 +40,7 @@ impl core::fmt::Debug for AndroidPowerConfigBatteryCounters {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.AndroidPowerConfig`.
+/// Android: battery and power rails.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidPowerConfig {
     #[pb(uint32, 1)] pub battery_poll_ms: Option<u32>,

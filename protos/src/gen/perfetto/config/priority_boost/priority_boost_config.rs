@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.PriorityBoostConfig.BoostPolicy`.
+/// Scheduling class.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PriorityBoostConfigBoostPolicy(pub i32);
 impl PriorityBoostConfigBoostPolicy {
@@ -34,10 +34,11 @@ impl core::fmt::Debug for PriorityBoostConfigBoostPolicy {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.PriorityBoostConfig`.
+/// A higher scheduling priority for the time of a session.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PriorityBoostConfig {
     #[pb(enumeration, 1)] pub policy: Option<PriorityBoostConfigBoostPolicy>,
+    /// Of SCHED_OTHER the amount of niceness to take away, of SCHED_FIFO the real-time priority.
     #[pb(uint32, 2)] pub priority: Option<u32>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -55,6 +56,7 @@ impl PriorityBoostConfigWriter<'_> {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
+    /// Of SCHED_OTHER the amount of niceness to take away, of SCHED_FIFO the real-time priority.
     #[inline] pub fn priority(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -69,6 +71,7 @@ pub type PriorityBoostConfigReader<'a> = rt::TypedReader<
 #[derive(Clone, Copy, Debug)]
 pub enum PriorityBoostConfigField<'a> {
     Policy(PriorityBoostConfigBoostPolicy),
+    /// Of SCHED_OTHER the amount of niceness to take away, of SCHED_FIFO the real-time priority.
     Priority(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

@@ -4,12 +4,14 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ProcessStatsConfig.Quirks`.
+/// Switches parts off.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessStatsConfigQuirks(pub i32);
 impl ProcessStatsConfigQuirks {
     pub const QUIRKS_UNSPECIFIED: Self = Self(0);
+    /// No scan at the start, whatever `scan_all_processes_on_start` says.
     pub const DISABLE_INITIAL_DUMP: Self = Self(1);
+    /// Do not describe processes when another source meets them.
     pub const DISABLE_ON_DEMAND: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
@@ -34,17 +36,25 @@ impl core::fmt::Debug for ProcessStatsConfigQuirks {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.ProcessStatsConfig`.
+/// linux.process_stats: processes, threads and their counters.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessStatsConfig {
     #[pb(enumeration, 1, repeated)] pub quirks: Vec<ProcessStatsConfigQuirks>,
+    /// Describe all processes once, at the start.
     #[pb(bool, 2)] pub scan_all_processes_on_start: Option<bool>,
+    /// Names of threads, not of processes alone; needs more reads of /proc.
     #[pb(bool, 3)] pub record_thread_names: Option<bool>,
+    /// How often counters are read; 0 means never, less than 100 is raised to 100.
     #[pb(uint32, 4)] pub proc_stats_poll_ms: Option<u32>,
+    /// After this time counters are written again even if they did not change.
     #[pb(uint32, 6)] pub proc_stats_cache_ttl_ms: Option<u32>,
+    /// Record open file descriptors and their paths.
     #[pb(bool, 9)] pub resolve_process_fds: Option<bool>,
+    /// Record proportional set sizes; slow.
     #[pb(bool, 10)] pub scan_smaps_rollup: Option<bool>,
+    /// Record when each process started.
     #[pb(bool, 11)] pub record_process_age: Option<bool>,
+    /// Record CPU time used in user and kernel mode.
     #[pb(bool, 12)] pub record_process_runtime: Option<bool>,
     #[pb(bool, 13)] pub record_process_dmabuf_rss: Option<bool>,
     #[pb(bool, 14)] pub skip_main_thread_message: Option<bool>,
@@ -64,31 +74,39 @@ impl ProcessStatsConfigWriter<'_> {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
+    /// Describe all processes once, at the start.
     #[inline] pub fn scan_all_processes_on_start(&mut self, value: bool) -> &mut Self {
         rt::bool::<2>(&mut self.s, value);
         self
     }
+    /// Names of threads, not of processes alone; needs more reads of /proc.
     #[inline] pub fn record_thread_names(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
+    /// How often counters are read; 0 means never, less than 100 is raised to 100.
     #[inline] pub fn proc_stats_poll_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<4>(&mut self.s, value);
         self
     }
+    /// After this time counters are written again even if they did not change.
     #[inline] pub fn proc_stats_cache_ttl_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<6>(&mut self.s, value);
         self
     }
+    /// Record open file descriptors and their paths.
     #[inline] pub fn resolve_process_fds(&mut self, value: bool) -> &mut Self {
         rt::bool::<9>(&mut self.s, value);
         self
     }
+    /// Record proportional set sizes; slow.
     #[inline] pub fn scan_smaps_rollup(&mut self, value: bool) -> &mut Self { rt::bool::<10>(&mut self.s, value); self }
+    /// Record when each process started.
     #[inline] pub fn record_process_age(&mut self, value: bool) -> &mut Self {
         rt::bool::<11>(&mut self.s, value);
         self
     }
+    /// Record CPU time used in user and kernel mode.
     #[inline] pub fn record_process_runtime(&mut self, value: bool) -> &mut Self {
         rt::bool::<12>(&mut self.s, value);
         self
@@ -111,13 +129,21 @@ pub type ProcessStatsConfigReader<'a> = rt::TypedReader<'a, ProcessStatsConfigFi
 #[derive(Clone, Copy, Debug)]
 pub enum ProcessStatsConfigField<'a> {
     Quirks(ProcessStatsConfigQuirks),
+    /// Describe all processes once, at the start.
     ScanAllProcessesOnStart(bool),
+    /// Names of threads, not of processes alone; needs more reads of /proc.
     RecordThreadNames(bool),
+    /// How often counters are read; 0 means never, less than 100 is raised to 100.
     ProcStatsPollMs(u32),
+    /// After this time counters are written again even if they did not change.
     ProcStatsCacheTtlMs(u32),
+    /// Record open file descriptors and their paths.
     ResolveProcessFds(bool),
+    /// Record proportional set sizes; slow.
     ScanSmapsRollup(bool),
+    /// Record when each process started.
     RecordProcessAge(bool),
+    /// Record CPU time used in user and kernel mode.
     RecordProcessRuntime(bool),
     RecordProcessDmabufRss(bool),
     SkipMainThreadMessage(bool),

@@ -4,9 +4,10 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.HeapprofdConfig`.
+/// Android: native heap profiles.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct HeapprofdConfig {
+    /// Average number of allocated bytes per sample.
     #[pb(uint64, 1)] pub sampling_interval_bytes: Option<u64>,
     #[pb(string, 2, repeated)] pub process_cmdline: Vec<String>,
     #[pb(uint64, 4, repeated)] pub pid: Vec<u64>,
@@ -44,6 +45,7 @@ impl<'w> rt::Writer<'w> for HeapprofdConfigWriter<'w> {
 }
 
 impl HeapprofdConfigWriter<'_> {
+    /// Average number of allocated bytes per sample.
     #[inline] pub fn sampling_interval_bytes(&mut self, value: u64) -> &mut Self {
         rt::uint64::<1>(&mut self.s, value);
         self
@@ -128,6 +130,7 @@ pub type HeapprofdConfigReader<'a> = rt::TypedReader<'a, HeapprofdConfigField<'a
 /// A field of a `perfetto.protos.HeapprofdConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum HeapprofdConfigField<'a> {
+    /// Average number of allocated bytes per sample.
     SamplingIntervalBytes(u64),
     ProcessCmdline(&'a str),
     Pid(u64),
@@ -240,7 +243,7 @@ impl HeapprofdConfig {
     );
 }
 
-/// `perfetto.protos.HeapprofdConfig.ContinuousDumpConfig`.
+/// Write profiles regularly instead of once at the end.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct HeapprofdConfigContinuousDumpConfig {
     #[pb(uint32, 5)] pub dump_phase_ms: Option<u32>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.JavaHprofConfig`.
+/// Android: graphs of the Java heap.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct JavaHprofConfig {
     #[pb(string, 1, repeated)] pub process_cmdline: Vec<String>,
@@ -134,7 +134,7 @@ impl JavaHprofConfig {
     );
 }
 
-/// `perfetto.protos.JavaHprofConfig.ContinuousDumpConfig`.
+/// Write graphs regularly.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct JavaHprofConfigContinuousDumpConfig {
     #[pb(uint32, 1)] pub dump_phase_ms: Option<u32>,

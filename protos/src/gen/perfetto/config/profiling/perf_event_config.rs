@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.PerfEventConfig.UnwindMode`.
+/// How user stacks are found.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerfEventConfigUnwindMode(pub i32);
 impl PerfEventConfigUnwindMode {
@@ -38,7 +38,7 @@ impl core::fmt::Debug for PerfEventConfigUnwindMode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.PerfEventConfig`.
+/// linux.perf: sampled stacks and counters.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEventConfig {
     #[pb(bool, 1)] pub all_cpus: Option<bool>,
@@ -54,10 +54,12 @@ pub struct PerfEventConfig {
     #[pb(uint32, 11)] pub additional_cmdline_count: Option<u32>,
     #[pb(bool, 12)] pub kernel_frames: Option<bool>,
     #[pb(uint32, 13)] pub max_daemon_memory_kb: Option<u32>,
+    /// What triggers samples.
     #[pb(message, 15)] pub timebase: Option<crate::PerfEventsTimebase>,
     #[pb(message, 16)] pub callstack_sampling: Option<PerfEventConfigCallstackSampling>,
     #[pb(uint64, 17)] pub max_enqueued_footprint_kb: Option<u64>,
     #[pb(string, 18, repeated)] pub target_installed_by: Vec<String>,
+    /// What is read along with them.
     #[pb(message, 19, repeated)] pub followers: Vec<crate::FollowerEvent>,
     #[pb(uint32, 20, repeated)] pub target_cpu: Vec<u32>,
     #[pb(bool, 21)] pub ignore_open_failure: Option<bool>,
@@ -105,6 +107,7 @@ impl PerfEventConfigWriter<'_> {
         rt::uint32::<13>(&mut self.s, value);
         self
     }
+    /// What triggers samples.
     #[inline] pub fn timebase(&mut self) -> crate::PerfEventsTimebaseWriter<'_> { rt::message::<15, _>(&mut self.s) }
     #[inline] pub fn timebase_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<15>(&mut self.s, body);
@@ -125,6 +128,7 @@ impl PerfEventConfigWriter<'_> {
         rt::string::<18>(&mut self.s, value);
         self
     }
+    /// What is read along with them.
     #[inline] pub fn followers(&mut self) -> crate::FollowerEventWriter<'_> { rt::message::<19, _>(&mut self.s) }
     #[inline] pub fn followers_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<19>(&mut self.s, body);
@@ -158,10 +162,12 @@ pub enum PerfEventConfigField<'a> {
     AdditionalCmdlineCount(u32),
     KernelFrames(bool),
     MaxDaemonMemoryKb(u32),
+    /// What triggers samples.
     Timebase(crate::PerfEventsTimebaseReader<'a>),
     CallstackSampling(PerfEventConfigCallstackSamplingReader<'a>),
     MaxEnqueuedFootprintKb(u64),
     TargetInstalledBy(&'a str),
+    /// What is read along with them.
     Followers(crate::FollowerEventReader<'a>),
     TargetCpu(u32),
     IgnoreOpenFailure(bool),
@@ -242,7 +248,7 @@ impl PerfEventConfig {
     );
 }
 
-/// `perfetto.protos.PerfEventConfig.CallstackSampling`.
+/// Whose stacks, and what part of them.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEventConfigCallstackSampling {
     #[pb(message, 1)] pub scope: Option<PerfEventConfigScope>,
@@ -311,7 +317,7 @@ impl PerfEventConfigCallstackSampling {
     );
 }
 
-/// `perfetto.protos.PerfEventConfig.Scope`.
+/// Which processes.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEventConfigScope {
     #[pb(int32, 1, repeated)] pub target_pid: Vec<i32>,

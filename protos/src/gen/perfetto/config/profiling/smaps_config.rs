@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.SmapsConfig.VmaField`.
+/// Columns of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SmapsConfigVmaField(pub i32);
 impl SmapsConfigVmaField {
@@ -54,7 +54,7 @@ impl core::fmt::Debug for SmapsConfigVmaField {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.RedactionRule.MatchMode`.
+/// How the pattern is understood.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RedactionRuleMatchMode(pub i32);
 impl RedactionRuleMatchMode {
@@ -86,7 +86,7 @@ impl core::fmt::Debug for RedactionRuleMatchMode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.SmapsConfig`.
+/// What to keep of /proc/PID/smaps.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SmapsConfig {
     #[pb(enumeration, 1, repeated)] pub vma_fields: Vec<SmapsConfigVmaField>,
@@ -156,7 +156,7 @@ impl SmapsConfig {
     );
 }
 
-/// `perfetto.protos.RedactionRule`.
+/// Shortens names that match.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct RedactionRule {
     #[pb(string, 1)] pub pattern: Option<String>,

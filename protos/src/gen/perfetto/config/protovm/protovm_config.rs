@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ProtoVmConfig`.
+/// The service's interpreter for patches of this source's state.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProtoVmConfig {
     #[pb(uint32, 1)] pub memory_limit_kb: Option<u32>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.QnxConfig`.
+/// QNX: events of its kernel.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct QnxConfig {
     #[pb(uint32, 1)] pub qnx_kernel_buffers: Option<u32>,

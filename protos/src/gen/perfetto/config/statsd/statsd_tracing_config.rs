@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.StatsdTracingConfig`.
+/// Android: atoms of statsd.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StatsdTracingConfig {
     #[pb(enumeration, 1, repeated)] pub push_atom_id: Vec<crate::AtomId>,
@@ -78,7 +78,7 @@ impl StatsdTracingConfig {
     );
 }
 
-/// `perfetto.protos.StatsdPullAtomConfig`.
+/// Atoms that statsd reads regularly.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StatsdPullAtomConfig {
     #[pb(enumeration, 1, repeated)] pub pull_atom_id: Vec<crate::AtomId>,

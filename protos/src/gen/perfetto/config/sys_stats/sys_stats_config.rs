@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.SysStatsConfig.StatCounters`.
+/// Parts of /proc/stat.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SysStatsConfigStatCounters(pub i32);
 impl SysStatsConfigStatCounters {
@@ -38,23 +38,38 @@ impl core::fmt::Debug for SysStatsConfigStatCounters {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.SysStatsConfig`.
+/// linux.sys_stats: counters of the whole machine. Each has a period; 0 switches it off.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsConfig {
+    /// /proc/meminfo.
     #[pb(uint32, 1)] pub meminfo_period_ms: Option<u32>,
+    /// Rows to record; none means all.
     #[pb(enumeration, 2, repeated)] pub meminfo_counters: Vec<crate::MeminfoCounters>,
+    /// /proc/vmstat.
     #[pb(uint32, 3)] pub vmstat_period_ms: Option<u32>,
+    /// Rows to record; none means all.
     #[pb(enumeration, 4, repeated)] pub vmstat_counters: Vec<crate::VmstatCounters>,
+    /// /proc/stat.
     #[pb(uint32, 5)] pub stat_period_ms: Option<u32>,
+    /// Parts to record; none means all.
     #[pb(enumeration, 6, repeated)] pub stat_counters: Vec<SysStatsConfigStatCounters>,
+    /// /sys/class/devfreq.
     #[pb(uint32, 7)] pub devfreq_period_ms: Option<u32>,
+    /// Current frequency of each CPU.
     #[pb(uint32, 8)] pub cpufreq_period_ms: Option<u32>,
+    /// /proc/buddyinfo.
     #[pb(uint32, 9)] pub buddyinfo_period_ms: Option<u32>,
+    /// /proc/diskstats.
     #[pb(uint32, 10)] pub diskstat_period_ms: Option<u32>,
+    /// /proc/pressure.
     #[pb(uint32, 11)] pub psi_period_ms: Option<u32>,
+    /// /sys/class/thermal.
     #[pb(uint32, 12)] pub thermal_period_ms: Option<u32>,
+    /// Time in each idle state of each CPU.
     #[pb(uint32, 13)] pub cpuidle_period_ms: Option<u32>,
+    /// Current frequency of the GPU.
     #[pb(uint32, 14)] pub gpufreq_period_ms: Option<u32>,
+    /// /proc/slabinfo.
     #[pb(uint32, 15)] pub slab_period_ms: Option<u32>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -68,44 +83,59 @@ impl<'w> rt::Writer<'w> for SysStatsConfigWriter<'w> {
 }
 
 impl SysStatsConfigWriter<'_> {
+    /// /proc/meminfo.
     #[inline] pub fn meminfo_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    /// Rows to record; none means all.
     #[inline] pub fn meminfo_counters(&mut self, value: crate::MeminfoCounters) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
+    /// /proc/vmstat.
     #[inline] pub fn vmstat_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    /// Rows to record; none means all.
     #[inline] pub fn vmstat_counters(&mut self, value: crate::VmstatCounters) -> &mut Self {
         rt::enumeration::<4>(&mut self.s, value.0);
         self
     }
+    /// /proc/stat.
     #[inline] pub fn stat_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+    /// Parts to record; none means all.
     #[inline] pub fn stat_counters(&mut self, value: SysStatsConfigStatCounters) -> &mut Self {
         rt::enumeration::<6>(&mut self.s, value.0);
         self
     }
+    /// /sys/class/devfreq.
     #[inline] pub fn devfreq_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
+    /// Current frequency of each CPU.
     #[inline] pub fn cpufreq_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
+    /// /proc/buddyinfo.
     #[inline] pub fn buddyinfo_period_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<9>(&mut self.s, value);
         self
     }
+    /// /proc/diskstats.
     #[inline] pub fn diskstat_period_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<10>(&mut self.s, value);
         self
     }
+    /// /proc/pressure.
     #[inline] pub fn psi_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
+    /// /sys/class/thermal.
     #[inline] pub fn thermal_period_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<12>(&mut self.s, value);
         self
     }
+    /// Time in each idle state of each CPU.
     #[inline] pub fn cpuidle_period_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<13>(&mut self.s, value);
         self
     }
+    /// Current frequency of the GPU.
     #[inline] pub fn gpufreq_period_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<14>(&mut self.s, value);
         self
     }
+    /// /proc/slabinfo.
     #[inline] pub fn slab_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<15>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -116,20 +146,35 @@ pub type SysStatsConfigReader<'a> = rt::TypedReader<'a, SysStatsConfigField<'a>>
 /// A field of a `perfetto.protos.SysStatsConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsConfigField<'a> {
+    /// /proc/meminfo.
     MeminfoPeriodMs(u32),
+    /// Rows to record; none means all.
     MeminfoCounters(crate::MeminfoCounters),
+    /// /proc/vmstat.
     VmstatPeriodMs(u32),
+    /// Rows to record; none means all.
     VmstatCounters(crate::VmstatCounters),
+    /// /proc/stat.
     StatPeriodMs(u32),
+    /// Parts to record; none means all.
     StatCounters(SysStatsConfigStatCounters),
+    /// /sys/class/devfreq.
     DevfreqPeriodMs(u32),
+    /// Current frequency of each CPU.
     CpufreqPeriodMs(u32),
+    /// /proc/buddyinfo.
     BuddyinfoPeriodMs(u32),
+    /// /proc/diskstats.
     DiskstatPeriodMs(u32),
+    /// /proc/pressure.
     PsiPeriodMs(u32),
+    /// /sys/class/thermal.
     ThermalPeriodMs(u32),
+    /// Time in each idle state of each CPU.
     CpuidlePeriodMs(u32),
+    /// Current frequency of the GPU.
     GpufreqPeriodMs(u32),
+    /// /proc/slabinfo.
     SlabPeriodMs(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

@@ -4,9 +4,10 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.SystemInfoConfig`.
+/// linux.system_info: what does not change.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SystemInfoConfig {
+    /// Record the names of interrupts too.
     #[pb(bool, 1)] pub irq_names: Option<bool>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -20,6 +21,7 @@ impl<'w> rt::Writer<'w> for SystemInfoConfigWriter<'w> {
 }
 
 impl SystemInfoConfigWriter<'_> {
+    /// Record the names of interrupts too.
     #[inline] pub fn irq_names(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -30,6 +32,7 @@ pub type SystemInfoConfigReader<'a> = rt::TypedReader<'a, SystemInfoConfigField<
 /// A field of a `perfetto.protos.SystemInfoConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum SystemInfoConfigField<'a> {
+    /// Record the names of interrupts too.
     IrqNames(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

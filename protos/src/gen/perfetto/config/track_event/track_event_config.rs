@@ -4,17 +4,27 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TrackEventConfig`.
+/// track_event: which categories and how events are written. Patterns may contain `*`; enabled
+/// categories win over disabled ones, exact names over patterns, and what nothing mentions is on.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventConfig {
+    /// Patterns.
     #[pb(string, 1, repeated)] pub disabled_categories: Vec<String>,
+    /// Patterns.
     #[pb(string, 2, repeated)] pub enabled_categories: Vec<String>,
+    /// Tags of categories, off by default are `slow` and `debug`.
     #[pb(string, 3, repeated)] pub disabled_tags: Vec<String>,
+    /// Tags of categories.
     #[pb(string, 4, repeated)] pub enabled_tags: Vec<String>,
+    /// Absolute timestamps, larger but simpler.
     #[pb(bool, 5)] pub disable_incremental_timestamps: Option<bool>,
+    /// Nanoseconds per unit of timestamps.
     #[pb(uint64, 6)] pub timestamp_unit_multiplier: Option<u64>,
+    /// Leave out arguments.
     #[pb(bool, 7)] pub filter_debug_annotations: Option<bool>,
+    /// Read the thread's CPU time with each event.
     #[pb(bool, 8)] pub enable_thread_time_sampling: Option<bool>,
+    /// Leave out names that are not literals.
     #[pb(bool, 9)] pub filter_dynamic_event_names: Option<bool>,
     #[pb(uint64, 10)] pub thread_time_subsampling_ns: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -29,32 +39,41 @@ impl<'w> rt::Writer<'w> for TrackEventConfigWriter<'w> {
 }
 
 impl TrackEventConfigWriter<'_> {
+    /// Patterns.
     #[inline] pub fn disabled_categories(&mut self, value: &str) -> &mut Self {
         rt::string::<1>(&mut self.s, value);
         self
     }
+    /// Patterns.
     #[inline] pub fn enabled_categories(&mut self, value: &str) -> &mut Self {
         rt::string::<2>(&mut self.s, value);
         self
     }
+    /// Tags of categories, off by default are `slow` and `debug`.
     #[inline] pub fn disabled_tags(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    /// Tags of categories.
     #[inline] pub fn enabled_tags(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+    /// Absolute timestamps, larger but simpler.
     #[inline] pub fn disable_incremental_timestamps(&mut self, value: bool) -> &mut Self {
         rt::bool::<5>(&mut self.s, value);
         self
     }
+    /// Nanoseconds per unit of timestamps.
     #[inline] pub fn timestamp_unit_multiplier(&mut self, value: u64) -> &mut Self {
         rt::uint64::<6>(&mut self.s, value);
         self
     }
+    /// Leave out arguments.
     #[inline] pub fn filter_debug_annotations(&mut self, value: bool) -> &mut Self {
         rt::bool::<7>(&mut self.s, value);
         self
     }
+    /// Read the thread's CPU time with each event.
     #[inline] pub fn enable_thread_time_sampling(&mut self, value: bool) -> &mut Self {
         rt::bool::<8>(&mut self.s, value);
         self
     }
+    /// Leave out names that are not literals.
     #[inline] pub fn filter_dynamic_event_names(&mut self, value: bool) -> &mut Self {
         rt::bool::<9>(&mut self.s, value);
         self
@@ -72,14 +91,23 @@ pub type TrackEventConfigReader<'a> = rt::TypedReader<'a, TrackEventConfigField<
 /// A field of a `perfetto.protos.TrackEventConfig`.
 #[derive(Clone, Copy, Debug)]
 pub enum TrackEventConfigField<'a> {
+    /// Patterns.
     DisabledCategories(&'a str),
+    /// Patterns.
     EnabledCategories(&'a str),
+    /// Tags of categories, off by default are `slow` and `debug`.
     DisabledTags(&'a str),
+    /// Tags of categories.
     EnabledTags(&'a str),
+    /// Absolute timestamps, larger but simpler.
     DisableIncrementalTimestamps(bool),
+    /// Nanoseconds per unit of timestamps.
     TimestampUnitMultiplier(u64),
+    /// Leave out arguments.
     FilterDebugAnnotations(bool),
+    /// Read the thread's CPU time with each event.
     EnableThreadTimeSampling(bool),
+    /// Leave out names that are not literals.
     FilterDynamicEventNames(bool),
     ThreadTimeSubsamplingNs(u64),
     /// A field this build does not know, or one of a foreign wire type.

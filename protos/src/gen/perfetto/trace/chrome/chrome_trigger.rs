@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromeTrigger`.
+/// Chrome: a trigger fired.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeTrigger {
     #[pb(string, 1)] pub trigger_name: Option<String>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.InternedGpuCounterDescriptor`.
+/// A description of GPU counters that samples refer to.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InternedGpuCounterDescriptor {
     #[pb(uint64, 1)] pub iid: Option<u64>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.InternedGraphicsContext.Api`.
+/// Its programming interface.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InternedGraphicsContextApi(pub i32);
 impl InternedGraphicsContextApi {
@@ -40,7 +40,7 @@ impl core::fmt::Debug for InternedGraphicsContextApi {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.InternedGpuRenderStageSpecification.RenderStageCategory`.
+/// What a render stage does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InternedGpuRenderStageSpecificationRenderStageCategory(pub i32);
 impl InternedGpuRenderStageSpecificationRenderStageCategory {
@@ -70,7 +70,7 @@ impl core::fmt::Debug for InternedGpuRenderStageSpecificationRenderStageCategory
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.InternedGraphicsContext`.
+/// A graphics context of a process.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InternedGraphicsContext {
     #[pb(uint64, 1)] pub iid: Option<u64>,
@@ -138,7 +138,7 @@ impl InternedGraphicsContext {
     );
 }
 
-/// `perfetto.protos.InternedGpuRenderStageSpecification`.
+/// A kind of render stage.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InternedGpuRenderStageSpecification {
     #[pb(uint64, 1)] pub iid: Option<u64>,

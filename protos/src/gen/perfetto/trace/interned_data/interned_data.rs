@@ -4,29 +4,42 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.InternedData`.
+/// Strings and other things that packets of the same sequence name by number (iid, from 1) instead
+/// of repeating them. An entry holds from its packet on, until incremental state is cleared.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InternedData {
+    /// For `TrackEvent.category_iids`.
     #[pb(message, 1, repeated)] pub event_categories: Vec<crate::EventCategory>,
+    /// For `TrackEvent.name_iid`.
     #[pb(message, 2, repeated)] pub event_names: Vec<crate::EventName>,
+    /// For `DebugAnnotation.name_iid`.
     #[pb(message, 3, repeated)] pub debug_annotation_names: Vec<crate::DebugAnnotationName>,
+    /// For everything that says where in the source it was.
     #[pb(message, 4, repeated)] pub source_locations: Vec<crate::SourceLocation>,
     #[pb(message, 5, repeated)] pub function_names: Vec<crate::InternedString>,
     #[pb(message, 6, repeated)] pub frames: Vec<crate::Frame>,
+    /// Lists of frames, outermost first.
     #[pb(message, 7, repeated)] pub callstacks: Vec<crate::Callstack>,
+    /// Raw bytes, not hex.
     #[pb(message, 16, repeated)] pub build_ids: Vec<crate::InternedString>,
+    /// Components of paths.
     #[pb(message, 17, repeated)] pub mapping_paths: Vec<crate::InternedString>,
     #[pb(message, 18, repeated)] pub source_paths: Vec<crate::InternedString>,
     #[pb(message, 19, repeated)] pub mappings: Vec<crate::Mapping>,
+    /// For `LogMessage.body_iid`.
     #[pb(message, 20, repeated)] pub log_message_body: Vec<crate::LogMessageBody>,
     #[pb(message, 22, repeated)] pub vulkan_memory_keys: Vec<crate::InternedString>,
     #[pb(message, 23, repeated)] pub graphics_contexts: Vec<crate::InternedGraphicsContext>,
     #[pb(message, 24, repeated)] pub gpu_specifications: Vec<crate::InternedGpuRenderStageSpecification>,
+    /// For `ChromeHistogramSample.name_iid`.
     #[pb(message, 25, repeated)] pub histogram_names: Vec<crate::HistogramName>,
     #[pb(message, 26, repeated)] pub kernel_symbols: Vec<crate::InternedString>,
+    /// For `DebugAnnotation.proto_type_name_iid`.
     #[pb(message, 27, repeated)] pub debug_annotation_value_type_names: Vec<crate::DebugAnnotationValueTypeName>,
     #[pb(message, 28, repeated)] pub unsymbolized_source_locations: Vec<crate::UnsymbolizedSourceLocation>,
+    /// For `DebugAnnotation.string_value_iid`.
     #[pb(message, 29, repeated)] pub debug_annotation_string_values: Vec<crate::InternedString>,
+    /// For `TrackEvent.correlation_id_str_iid`.
     #[pb(message, 43, repeated)] pub correlation_id_str: Vec<crate::InternedString>,
     #[pb(message, 47, repeated)] pub gpu_counter_descriptors: Vec<crate::InternedGpuCounterDescriptor>,
     #[pb(message, 48, repeated)] pub stack_sample_task_contexts: Vec<crate::StackSampleTaskContext>,
@@ -47,16 +60,19 @@ impl<'w> rt::Writer<'w> for InternedDataWriter<'w> {
 }
 
 impl InternedDataWriter<'_> {
+    /// For `TrackEvent.category_iids`.
     #[inline] pub fn event_categories(&mut self) -> crate::EventCategoryWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn event_categories_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
+    /// For `TrackEvent.name_iid`.
     #[inline] pub fn event_names(&mut self) -> crate::EventNameWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn event_names_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
+    /// For `DebugAnnotation.name_iid`.
     #[inline] pub fn debug_annotation_names(&mut self) -> crate::DebugAnnotationNameWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
@@ -64,6 +80,7 @@ impl InternedDataWriter<'_> {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
+    /// For everything that says where in the source it was.
     #[inline] pub fn source_locations(&mut self) -> crate::SourceLocationWriter<'_> { rt::message::<4, _>(&mut self.s) }
     #[inline] pub fn source_locations_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<4>(&mut self.s, body);
@@ -76,16 +93,19 @@ impl InternedDataWriter<'_> {
     }
     #[inline] pub fn frames(&mut self) -> crate::FrameWriter<'_> { rt::message::<6, _>(&mut self.s) }
     #[inline] pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<6>(&mut self.s, body); self }
+    /// Lists of frames, outermost first.
     #[inline] pub fn callstacks(&mut self) -> crate::CallstackWriter<'_> { rt::message::<7, _>(&mut self.s) }
     #[inline] pub fn callstacks_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
+    /// Raw bytes, not hex.
     #[inline] pub fn build_ids(&mut self) -> crate::InternedStringWriter<'_> { rt::message::<16, _>(&mut self.s) }
     #[inline] pub fn build_ids_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<16>(&mut self.s, body);
         self
     }
+    /// Components of paths.
     #[inline] pub fn mapping_paths(&mut self) -> crate::InternedStringWriter<'_> { rt::message::<17, _>(&mut self.s) }
     #[inline] pub fn mapping_paths_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<17>(&mut self.s, body);
@@ -101,6 +121,7 @@ impl InternedDataWriter<'_> {
         rt::message_raw::<19>(&mut self.s, body);
         self
     }
+    /// For `LogMessage.body_iid`.
     #[inline] pub fn log_message_body(&mut self) -> crate::LogMessageBodyWriter<'_> {
         rt::message::<20, _>(&mut self.s)
     }
@@ -131,6 +152,7 @@ impl InternedDataWriter<'_> {
         rt::message_raw::<24>(&mut self.s, body);
         self
     }
+    /// For `ChromeHistogramSample.name_iid`.
     #[inline] pub fn histogram_names(&mut self) -> crate::HistogramNameWriter<'_> { rt::message::<25, _>(&mut self.s) }
     #[inline] pub fn histogram_names_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<25>(&mut self.s, body);
@@ -141,6 +163,7 @@ impl InternedDataWriter<'_> {
         rt::message_raw::<26>(&mut self.s, body);
         self
     }
+    /// For `DebugAnnotation.proto_type_name_iid`.
     #[inline] pub fn debug_annotation_value_type_names(
         &mut self,
     ) -> crate::DebugAnnotationValueTypeNameWriter<'_> {
@@ -159,6 +182,7 @@ impl InternedDataWriter<'_> {
         rt::message_raw::<28>(&mut self.s, body);
         self
     }
+    /// For `DebugAnnotation.string_value_iid`.
     #[inline] pub fn debug_annotation_string_values(&mut self) -> crate::InternedStringWriter<'_> {
         rt::message::<29, _>(&mut self.s)
     }
@@ -166,6 +190,7 @@ impl InternedDataWriter<'_> {
         rt::message_raw::<29>(&mut self.s, body);
         self
     }
+    /// For `TrackEvent.correlation_id_str_iid`.
     #[inline] pub fn correlation_id_str(&mut self) -> crate::InternedStringWriter<'_> {
         rt::message::<43, _>(&mut self.s)
     }
@@ -230,26 +255,38 @@ pub type InternedDataReader<'a> = rt::TypedReader<'a, InternedDataField<'a>>;
 /// A field of a `perfetto.protos.InternedData`.
 #[derive(Clone, Copy, Debug)]
 pub enum InternedDataField<'a> {
+    /// For `TrackEvent.category_iids`.
     EventCategories(crate::EventCategoryReader<'a>),
+    /// For `TrackEvent.name_iid`.
     EventNames(crate::EventNameReader<'a>),
+    /// For `DebugAnnotation.name_iid`.
     DebugAnnotationNames(crate::DebugAnnotationNameReader<'a>),
+    /// For everything that says where in the source it was.
     SourceLocations(crate::SourceLocationReader<'a>),
     FunctionNames(crate::InternedStringReader<'a>),
     Frames(crate::FrameReader<'a>),
+    /// Lists of frames, outermost first.
     Callstacks(crate::CallstackReader<'a>),
+    /// Raw bytes, not hex.
     BuildIds(crate::InternedStringReader<'a>),
+    /// Components of paths.
     MappingPaths(crate::InternedStringReader<'a>),
     SourcePaths(crate::InternedStringReader<'a>),
     Mappings(crate::MappingReader<'a>),
+    /// For `LogMessage.body_iid`.
     LogMessageBody(crate::LogMessageBodyReader<'a>),
     VulkanMemoryKeys(crate::InternedStringReader<'a>),
     GraphicsContexts(crate::InternedGraphicsContextReader<'a>),
     GpuSpecifications(crate::InternedGpuRenderStageSpecificationReader<'a>),
+    /// For `ChromeHistogramSample.name_iid`.
     HistogramNames(crate::HistogramNameReader<'a>),
     KernelSymbols(crate::InternedStringReader<'a>),
+    /// For `DebugAnnotation.proto_type_name_iid`.
     DebugAnnotationValueTypeNames(crate::DebugAnnotationValueTypeNameReader<'a>),
     UnsymbolizedSourceLocations(crate::UnsymbolizedSourceLocationReader<'a>),
+    /// For `DebugAnnotation.string_value_iid`.
     DebugAnnotationStringValues(crate::InternedStringReader<'a>),
+    /// For `TrackEvent.correlation_id_str_iid`.
     CorrelationIdStr(crate::InternedStringReader<'a>),
     GpuCounterDescriptors(crate::InternedGpuCounterDescriptorReader<'a>),
     StackSampleTaskContexts(crate::StackSampleTaskContextReader<'a>),

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ConcurrentSessionEvent.State`.
+/// States of a session.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConcurrentSessionEventState(pub i32);
 impl ConcurrentSessionEventState {
@@ -40,7 +40,7 @@ impl core::fmt::Debug for ConcurrentSessionEventState {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.ConcurrentSessionEvent`.
+/// Another session of the same service changed its state while this one ran.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ConcurrentSessionEvent {
     #[pb(enumeration, 1)] pub state: Option<ConcurrentSessionEventState>,

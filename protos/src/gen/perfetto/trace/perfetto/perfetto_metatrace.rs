@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.PerfettoMetatrace`.
+/// The tracing system traced: an event or counter of its own code.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfettoMetatrace {
     /// At most one of these.
@@ -12,6 +12,7 @@ pub struct PerfettoMetatrace {
     #[pb(uint64, 3)] pub event_duration_ns: Option<u64>,
     #[pb(int32, 4)] pub counter_value: Option<i32>,
     #[pb(uint32, 5)] pub thread_id: Option<u32>,
+    /// Events before this one were lost.
     #[pb(bool, 6)] pub has_overruns: Option<bool>,
     #[pb(message, 7, repeated)] pub args: Vec<PerfettoMetatraceArg>,
     #[pb(message, 10, repeated)] pub interned_strings: Vec<PerfettoMetatraceInternedString>,
@@ -45,6 +46,7 @@ impl PerfettoMetatraceWriter<'_> {
     #[inline] pub fn event_duration_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn counter_value(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn thread_id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+    /// Events before this one were lost.
     #[inline] pub fn has_overruns(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
     #[inline] pub fn args(&mut self) -> PerfettoMetatraceArgWriter<'_> { rt::message::<7, _>(&mut self.s) }
     #[inline] pub fn args_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<7>(&mut self.s, body); self }
@@ -72,6 +74,7 @@ pub enum PerfettoMetatraceField<'a> {
     EventDurationNs(u64),
     CounterValue(i32),
     ThreadId(u32),
+    /// Events before this one were lost.
     HasOverruns(bool),
     Args(PerfettoMetatraceArgReader<'a>),
     InternedStrings(PerfettoMetatraceInternedStringReader<'a>),
@@ -124,7 +127,7 @@ impl PerfettoMetatrace {
     );
 }
 
-/// `perfetto.protos.PerfettoMetatrace.Arg`.
+/// An argument.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfettoMetatraceArg {
     /// At most one of these.
@@ -208,7 +211,7 @@ impl PerfettoMetatraceArg {
     );
 }
 
-/// `perfetto.protos.PerfettoMetatrace.InternedString`.
+/// A string the fields with `iid` refer to.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfettoMetatraceInternedString {
     #[pb(uint64, 1)] pub iid: Option<u64>,

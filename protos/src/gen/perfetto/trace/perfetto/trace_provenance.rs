@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TraceProvenance`.
+/// Which sequence of the trace came from which producer through which buffer.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceProvenance {
     #[pb(message, 2, repeated)] pub buffers: Vec<TraceProvenanceBuffer>,
@@ -55,7 +55,7 @@ impl TraceProvenance {
     );
 }
 
-/// `perfetto.protos.TraceProvenance.Sequence`.
+/// A sequence that wrote to it.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceProvenanceSequence {
     #[pb(uint32, 1)] pub id: Option<u32>,
@@ -115,7 +115,7 @@ impl TraceProvenanceSequence {
     );
 }
 
-/// `perfetto.protos.TraceProvenance.Buffer`.
+/// A buffer of the config, in its order.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceProvenanceBuffer {
     #[pb(message, 1, repeated)] pub sequences: Vec<TraceProvenanceSequence>,

@@ -4,28 +4,39 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TracingServiceEvent`.
+/// A milestone of the session, at the packet's timestamp.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceEvent {
-    /// At most one of these.
+    /// Which one.
     #[pb(oneof, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)] pub event_type: Option<TracingServiceEventEventType>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// `perfetto.protos.TracingServiceEvent.event_type`.
+/// Which one.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TracingServiceEventEventType {
+    /// All instances run.
     #[pb(bool, 1)] AllDataSourcesStarted(bool),
+    /// The session started.
     #[pb(bool, 2)] TracingStarted(bool),
+    /// A flush ended with all answers.
     #[pb(bool, 3)] AllDataSourcesFlushed(bool),
+    /// All of the buffers was read.
     #[pb(bool, 4)] ReadTracingBuffersCompleted(bool),
+    /// The session stopped.
     #[pb(bool, 5)] TracingDisabled(bool),
+    /// A bug report ended the session.
     #[pb(bool, 6)] SeizedForBugreport(bool),
+    /// Instances that had not started a while after the session had.
     #[pb(message, 7)] SlowStartingDataSources(TracingServiceEventDataSources),
+    /// Instances whose producer did not answer the last flush in time.
     #[pb(message, 8)] LastFlushSlowDataSources(TracingServiceEventDataSources),
+    /// A flush began.
     #[pb(bool, 9)] FlushStarted(bool),
+    /// Copying of this session began.
     #[pb(bool, 10)] CloneStarted(bool),
+    /// The buffer of this index was copied.
     #[pb(uint32, 11)] BufferCloned(u32),
 }
 
@@ -37,24 +48,31 @@ impl<'w> rt::Writer<'w> for TracingServiceEventWriter<'w> {
 }
 
 impl TracingServiceEventWriter<'_> {
+    /// All instances run.
     #[inline] pub fn all_data_sources_started(&mut self, value: bool) -> &mut Self {
         rt::bool::<1>(&mut self.s, value);
         self
     }
+    /// The session started.
     #[inline] pub fn tracing_started(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    /// A flush ended with all answers.
     #[inline] pub fn all_data_sources_flushed(&mut self, value: bool) -> &mut Self {
         rt::bool::<3>(&mut self.s, value);
         self
     }
+    /// All of the buffers was read.
     #[inline] pub fn read_tracing_buffers_completed(&mut self, value: bool) -> &mut Self {
         rt::bool::<4>(&mut self.s, value);
         self
     }
+    /// The session stopped.
     #[inline] pub fn tracing_disabled(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    /// A bug report ended the session.
     #[inline] pub fn seized_for_bugreport(&mut self, value: bool) -> &mut Self {
         rt::bool::<6>(&mut self.s, value);
         self
     }
+    /// Instances that had not started a while after the session had.
     #[inline] pub fn slow_starting_data_sources(
         &mut self,
     ) -> TracingServiceEventDataSourcesWriter<'_> {
@@ -64,6 +82,7 @@ impl TracingServiceEventWriter<'_> {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
+    /// Instances whose producer did not answer the last flush in time.
     #[inline] pub fn last_flush_slow_data_sources(
         &mut self,
     ) -> TracingServiceEventDataSourcesWriter<'_> {
@@ -73,8 +92,11 @@ impl TracingServiceEventWriter<'_> {
         rt::message_raw::<8>(&mut self.s, body);
         self
     }
+    /// A flush began.
     #[inline] pub fn flush_started(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
+    /// Copying of this session began.
     #[inline] pub fn clone_started(&mut self, value: bool) -> &mut Self { rt::bool::<10>(&mut self.s, value); self }
+    /// The buffer of this index was copied.
     #[inline] pub fn buffer_cloned(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -88,16 +110,27 @@ pub type TracingServiceEventReader<'a> = rt::TypedReader<
 /// A field of a `perfetto.protos.TracingServiceEvent`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracingServiceEventField<'a> {
+    /// All instances run.
     AllDataSourcesStarted(bool),
+    /// The session started.
     TracingStarted(bool),
+    /// A flush ended with all answers.
     AllDataSourcesFlushed(bool),
+    /// All of the buffers was read.
     ReadTracingBuffersCompleted(bool),
+    /// The session stopped.
     TracingDisabled(bool),
+    /// A bug report ended the session.
     SeizedForBugreport(bool),
+    /// Instances that had not started a while after the session had.
     SlowStartingDataSources(TracingServiceEventDataSourcesReader<'a>),
+    /// Instances whose producer did not answer the last flush in time.
     LastFlushSlowDataSources(TracingServiceEventDataSourcesReader<'a>),
+    /// A flush began.
     FlushStarted(bool),
+    /// Copying of this session began.
     CloneStarted(bool),
+    /// The buffer of this index was copied.
     BufferCloned(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -160,7 +193,7 @@ impl TracingServiceEvent {
     );
 }
 
-/// `perfetto.protos.TracingServiceEvent.DataSources`.
+/// Some data sources.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceEventDataSources {
     #[pb(message, 1, repeated)] pub data_source: Vec<TracingServiceEventDataSourcesDataSource>,
@@ -229,7 +262,7 @@ impl TracingServiceEventDataSources {
     );
 }
 
-/// `perfetto.protos.TracingServiceEvent.DataSources.DataSource`.
+/// One of them.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracingServiceEventDataSourcesDataSource {
     #[pb(string, 1)] pub producer_name: Option<String>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.InlineCallstack`.
+/// A stack written out instead of interned.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InlineCallstack {
     #[pb(message, 1, repeated)] pub frames: Vec<InlineCallstackFrame>,
@@ -55,7 +55,7 @@ impl InlineCallstack {
     );
 }
 
-/// `perfetto.protos.InlineCallstack.Frame`.
+/// A frame, as a name and a place in the source.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InlineCallstackFrame {
     #[pb(string, 1)] pub function_name: Option<String>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.Frame.Kind`.
+/// What kind of code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameKind(pub i32);
 impl FrameKind {
@@ -42,7 +42,7 @@ impl core::fmt::Debug for FrameKind {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.InternedString`.
+/// Bytes with a number. Not always text: build ids are raw.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InternedString {
     #[pb(uint64, 1)] pub iid: Option<u64>,
@@ -100,15 +100,17 @@ impl InternedString {
     );
 }
 
-/// `perfetto.protos.Mapping`.
+/// A mapped file of a process.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Mapping {
     #[pb(uint64, 1)] pub iid: Option<u64>,
+    /// iid in `InternedData.build_ids`.
     #[pb(uint64, 2)] pub build_id: Option<u64>,
     #[pb(uint64, 3)] pub start_offset: Option<u64>,
     #[pb(uint64, 4)] pub start: Option<u64>,
     #[pb(uint64, 5)] pub end: Option<u64>,
     #[pb(uint64, 6)] pub load_bias: Option<u64>,
+    /// iids in `InternedData.mapping_paths`, joined with `/`.
     #[pb(uint64, 7, repeated)] pub path_string_ids: Vec<u64>,
     #[pb(uint64, 8)] pub exact_offset: Option<u64>,
     /// Fields this build does not know, verbatim.
@@ -124,11 +126,13 @@ impl<'w> rt::Writer<'w> for MappingWriter<'w> {
 
 impl MappingWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    /// iid in `InternedData.build_ids`.
     #[inline] pub fn build_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn start_offset(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn start(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn end(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn load_bias(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    /// iids in `InternedData.mapping_paths`, joined with `/`.
     #[inline] pub fn path_string_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
     #[inline] pub fn exact_offset(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
@@ -141,11 +145,13 @@ pub type MappingReader<'a> = rt::TypedReader<'a, MappingField<'a>>;
 #[derive(Clone, Copy, Debug)]
 pub enum MappingField<'a> {
     Iid(u64),
+    /// iid in `InternedData.build_ids`.
     BuildId(u64),
     StartOffset(u64),
     Start(u64),
     End(u64),
     LoadBias(u64),
+    /// iids in `InternedData.mapping_paths`, joined with `/`.
     PathStringIds(u64),
     ExactOffset(u64),
     /// A field this build does not know, or one of a foreign wire type.
@@ -188,12 +194,13 @@ impl Mapping {
     );
 }
 
-/// `perfetto.protos.Frame`.
+/// A frame of a stack.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Frame {
     #[pb(uint64, 1)] pub iid: Option<u64>,
     #[pb(uint64, 2)] pub function_name_id: Option<u64>,
     #[pb(uint64, 3)] pub mapping_id: Option<u64>,
+    /// Address relative to the mapping's file.
     #[pb(uint64, 4)] pub rel_pc: Option<u64>,
     #[pb(uint64, 5)] pub source_path_iid: Option<u64>,
     #[pb(uint32, 6)] pub line_number: Option<u32>,
@@ -221,6 +228,7 @@ impl FrameWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn function_name_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn mapping_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    /// Address relative to the mapping's file.
     #[inline] pub fn rel_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn source_path_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
@@ -238,6 +246,7 @@ pub enum FrameField<'a> {
     Iid(u64),
     FunctionNameId(u64),
     MappingId(u64),
+    /// Address relative to the mapping's file.
     RelPc(u64),
     SourcePathIid(u64),
     LineNumber(u32),
@@ -282,10 +291,11 @@ impl Frame {
     );
 }
 
-/// `perfetto.protos.Callstack`.
+/// A stack.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Callstack {
     #[pb(uint64, 1)] pub iid: Option<u64>,
+    /// iids of frames, outermost first.
     #[pb(uint64, 2, repeated)] pub frame_ids: Vec<u64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -300,6 +310,7 @@ impl<'w> rt::Writer<'w> for CallstackWriter<'w> {
 
 impl CallstackWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    /// iids of frames, outermost first.
     #[inline] pub fn frame_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -311,6 +322,7 @@ pub type CallstackReader<'a> = rt::TypedReader<'a, CallstackField<'a>>;
 #[derive(Clone, Copy, Debug)]
 pub enum CallstackField<'a> {
     Iid(u64),
+    /// iids of frames, outermost first.
     FrameIds(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

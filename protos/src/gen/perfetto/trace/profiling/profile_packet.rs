@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.PerfSampleDefaults`.
+/// What the samples of a sequence have in common.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfSampleDefaults {
     #[pb(message, 1)] pub timebase: Option<crate::PerfEventsTimebase>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.StackSample.Mode`.
+/// Privilege level.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackSampleMode(pub i32);
 impl StackSampleMode {
@@ -40,7 +40,7 @@ impl core::fmt::Debug for StackSampleMode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.StackSample.Unit`.
+/// Units of weights.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackSampleUnit(pub i32);
 impl StackSampleUnit {
@@ -84,7 +84,7 @@ impl core::fmt::Debug for StackSampleUnit {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.StackSample.CounterDescriptor.Scope`.
+/// Over what it is counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackSampleCounterDescriptorScope(pub i32);
 impl StackSampleCounterDescriptorScope {
@@ -114,7 +114,8 @@ impl core::fmt::Debug for StackSampleCounterDescriptorScope {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.StackSample`.
+/// A sampled stack with the counters read along. Only its parts are used here: InternedData refers
+/// to them.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StackSample {
     /// At most one of these.
@@ -328,7 +329,7 @@ impl StackSample {
     );
 }
 
-/// `perfetto.protos.StackSample.TaskContext`.
+/// Whose stack.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StackSampleTaskContext {
     #[pb(uint64, 1)] pub iid: Option<u64>,
@@ -398,7 +399,7 @@ impl StackSampleTaskContext {
     );
 }
 
-/// `perfetto.protos.StackSample.AsyncContextDescriptor`.
+/// A logical task that hops between threads.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StackSampleAsyncContextDescriptor {
     #[pb(uint64, 1)] pub iid: Option<u64>,
@@ -468,7 +469,7 @@ impl StackSampleAsyncContextDescriptor {
     );
 }
 
-/// `perfetto.protos.StackSample.ExecutionContext`.
+/// Where it ran.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StackSampleExecutionContext {
     #[pb(uint64, 1)] pub iid: Option<u64>,
@@ -536,7 +537,7 @@ impl StackSampleExecutionContext {
     );
 }
 
-/// `perfetto.protos.StackSample.CounterDescriptor`.
+/// What a weight counts.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StackSampleCounterDescriptor {
     #[pb(uint64, 1)] pub iid: Option<u64>,
@@ -634,7 +635,7 @@ impl StackSampleCounterDescriptor {
     );
 }
 
-/// `perfetto.protos.StackSampleDefaults`.
+/// What the samples of a sequence have in common.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StackSampleDefaults {
     #[pb(string, 1)] pub source: Option<String>,

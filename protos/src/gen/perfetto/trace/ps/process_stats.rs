@@ -4,10 +4,11 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ProcessStats`.
+/// Counters of processes, read from /proc.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessStats {
     #[pb(message, 1, repeated)] pub processes: Vec<ProcessStatsProcess>,
+    /// When reading ended; the packet's timestamp says when it began.
     #[pb(uint64, 2)] pub collection_end_timestamp: Option<u64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -26,6 +27,7 @@ impl ProcessStatsWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
+    /// When reading ended; the packet's timestamp says when it began.
     #[inline] pub fn collection_end_timestamp(&mut self, value: u64) -> &mut Self {
         rt::uint64::<2>(&mut self.s, value);
         self
@@ -40,6 +42,7 @@ pub type ProcessStatsReader<'a> = rt::TypedReader<'a, ProcessStatsField<'a>>;
 #[derive(Clone, Copy, Debug)]
 pub enum ProcessStatsField<'a> {
     Processes(ProcessStatsProcessReader<'a>),
+    /// When reading ended; the packet's timestamp says when it began.
     CollectionEndTimestamp(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -68,7 +71,7 @@ impl ProcessStats {
     );
 }
 
-/// `perfetto.protos.ProcessStats.Thread`.
+/// A thread.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessStatsThread {
     #[pb(int32, 1)] pub tid: Option<i32>,
@@ -118,7 +121,7 @@ impl ProcessStatsThread {
     );
 }
 
-/// `perfetto.protos.ProcessStats.FDInfo`.
+/// An open file.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessStatsFDInfo {
     #[pb(uint64, 1)] pub fd: Option<u64>,
@@ -172,18 +175,22 @@ impl ProcessStatsFDInfo {
     );
 }
 
-/// `perfetto.protos.ProcessStats.Process`.
+/// Counters of one process; those that did not change may be left out.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessStatsProcess {
     #[pb(int32, 1)] pub pid: Option<i32>,
+    /// VmSize of /proc/PID/status.
     #[pb(uint64, 2)] pub vm_size_kb: Option<u64>,
+    /// VmRSS.
     #[pb(uint64, 3)] pub vm_rss_kb: Option<u64>,
     #[pb(uint64, 4)] pub rss_anon_kb: Option<u64>,
     #[pb(uint64, 5)] pub rss_file_kb: Option<u64>,
     #[pb(uint64, 6)] pub rss_shmem_kb: Option<u64>,
     #[pb(uint64, 7)] pub vm_swap_kb: Option<u64>,
     #[pb(uint64, 8)] pub vm_locked_kb: Option<u64>,
+    /// VmHWM, the peak of the resident set.
     #[pb(uint64, 9)] pub vm_hwm_kb: Option<u64>,
+    /// How willing the kernel is to kill it, -1000 to 1000.
     #[pb(int64, 10)] pub oom_score_adj: Option<i64>,
     #[pb(message, 11, repeated)] pub threads: Vec<ProcessStatsThread>,
     #[pb(bool, 12)] pub is_peak_rss_resettable: Option<bool>,
@@ -191,11 +198,14 @@ pub struct ProcessStatsProcess {
     #[pb(uint32, 14)] pub chrome_peak_resident_set_kb: Option<u32>,
     #[pb(message, 15, repeated)] pub fds: Vec<ProcessStatsFDInfo>,
     #[pb(uint64, 16)] pub smr_rss_kb: Option<u64>,
+    /// Proportional set size, of smaps_rollup.
     #[pb(uint64, 17)] pub smr_pss_kb: Option<u64>,
     #[pb(uint64, 18)] pub smr_pss_anon_kb: Option<u64>,
     #[pb(uint64, 19)] pub smr_pss_file_kb: Option<u64>,
     #[pb(uint64, 20)] pub smr_pss_shmem_kb: Option<u64>,
+    /// CPU time in user mode, ns.
     #[pb(uint64, 21)] pub runtime_user_mode: Option<u64>,
+    /// CPU time in kernel mode, ns.
     #[pb(uint64, 22)] pub runtime_kernel_mode: Option<u64>,
     #[pb(uint64, 23)] pub smr_swap_pss_kb: Option<u64>,
     #[pb(uint64, 24)] pub dmabuf_rss_kb: Option<u64>,
@@ -212,14 +222,18 @@ impl<'w> rt::Writer<'w> for ProcessStatsProcessWriter<'w> {
 
 impl ProcessStatsProcessWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
+    /// VmSize of /proc/PID/status.
     #[inline] pub fn vm_size_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    /// VmRSS.
     #[inline] pub fn vm_rss_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn rss_anon_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn rss_file_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn rss_shmem_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
     #[inline] pub fn vm_swap_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
     #[inline] pub fn vm_locked_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    /// VmHWM, the peak of the resident set.
     #[inline] pub fn vm_hwm_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
+    /// How willing the kernel is to kill it, -1000 to 1000.
     #[inline] pub fn oom_score_adj(&mut self, value: i64) -> &mut Self { rt::int64::<10>(&mut self.s, value); self }
     #[inline] pub fn threads(&mut self) -> ProcessStatsThreadWriter<'_> { rt::message::<11, _>(&mut self.s) }
     #[inline] pub fn threads_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<11>(&mut self.s, body); self }
@@ -238,14 +252,17 @@ impl ProcessStatsProcessWriter<'_> {
     #[inline] pub fn fds(&mut self) -> ProcessStatsFDInfoWriter<'_> { rt::message::<15, _>(&mut self.s) }
     #[inline] pub fn fds_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<15>(&mut self.s, body); self }
     #[inline] pub fn smr_rss_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<16>(&mut self.s, value); self }
+    /// Proportional set size, of smaps_rollup.
     #[inline] pub fn smr_pss_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<17>(&mut self.s, value); self }
     #[inline] pub fn smr_pss_anon_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<18>(&mut self.s, value); self }
     #[inline] pub fn smr_pss_file_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<19>(&mut self.s, value); self }
     #[inline] pub fn smr_pss_shmem_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<20>(&mut self.s, value); self }
+    /// CPU time in user mode, ns.
     #[inline] pub fn runtime_user_mode(&mut self, value: u64) -> &mut Self {
         rt::uint64::<21>(&mut self.s, value);
         self
     }
+    /// CPU time in kernel mode, ns.
     #[inline] pub fn runtime_kernel_mode(&mut self, value: u64) -> &mut Self {
         rt::uint64::<22>(&mut self.s, value);
         self
@@ -265,14 +282,18 @@ pub type ProcessStatsProcessReader<'a> = rt::TypedReader<
 #[derive(Clone, Copy, Debug)]
 pub enum ProcessStatsProcessField<'a> {
     Pid(i32),
+    /// VmSize of /proc/PID/status.
     VmSizeKb(u64),
+    /// VmRSS.
     VmRssKb(u64),
     RssAnonKb(u64),
     RssFileKb(u64),
     RssShmemKb(u64),
     VmSwapKb(u64),
     VmLockedKb(u64),
+    /// VmHWM, the peak of the resident set.
     VmHwmKb(u64),
+    /// How willing the kernel is to kill it, -1000 to 1000.
     OomScoreAdj(i64),
     Threads(ProcessStatsThreadReader<'a>),
     IsPeakRssResettable(bool),
@@ -280,11 +301,14 @@ pub enum ProcessStatsProcessField<'a> {
     ChromePeakResidentSetKb(u32),
     Fds(ProcessStatsFDInfoReader<'a>),
     SmrRssKb(u64),
+    /// Proportional set size, of smaps_rollup.
     SmrPssKb(u64),
     SmrPssAnonKb(u64),
     SmrPssFileKb(u64),
     SmrPssShmemKb(u64),
+    /// CPU time in user mode, ns.
     RuntimeUserMode(u64),
+    /// CPU time in kernel mode, ns.
     RuntimeKernelMode(u64),
     SmrSwapPssKb(u64),
     DmabufRssKb(u64),

@@ -4,11 +4,13 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ProcessTree`.
+/// Names and relations of processes and threads. Each is described once per recording, or again
+/// when it changed.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessTree {
     #[pb(message, 1, repeated)] pub processes: Vec<ProcessTreeProcess>,
     #[pb(message, 2, repeated)] pub threads: Vec<ProcessTreeThread>,
+    /// When reading ended.
     #[pb(uint64, 3)] pub collection_end_timestamp: Option<u64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -29,6 +31,7 @@ impl ProcessTreeWriter<'_> {
     }
     #[inline] pub fn threads(&mut self) -> ProcessTreeThreadWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn threads_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    /// When reading ended.
     #[inline] pub fn collection_end_timestamp(&mut self, value: u64) -> &mut Self {
         rt::uint64::<3>(&mut self.s, value);
         self
@@ -44,6 +47,7 @@ pub type ProcessTreeReader<'a> = rt::TypedReader<'a, ProcessTreeField<'a>>;
 pub enum ProcessTreeField<'a> {
     Processes(ProcessTreeProcessReader<'a>),
     Threads(ProcessTreeThreadReader<'a>),
+    /// When reading ended.
     CollectionEndTimestamp(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -74,12 +78,14 @@ impl ProcessTree {
     );
 }
 
-/// `perfetto.protos.ProcessTree.Thread`.
+/// A thread that is not the main one.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessTreeThread {
     #[pb(int32, 1)] pub tid: Option<i32>,
     #[pb(string, 2)] pub name: Option<String>,
+    /// The process it belongs to.
     #[pb(int32, 3)] pub tgid: Option<i32>,
+    /// Its numbers in nested pid namespaces, outermost left out.
     #[pb(int32, 4, repeated)] pub nstid: Vec<i32>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -95,7 +101,9 @@ impl<'w> rt::Writer<'w> for ProcessTreeThreadWriter<'w> {
 impl ProcessTreeThreadWriter<'_> {
     #[inline] pub fn tid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    /// The process it belongs to.
     #[inline] pub fn tgid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    /// Its numbers in nested pid namespaces, outermost left out.
     #[inline] pub fn nstid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -108,7 +116,9 @@ pub type ProcessTreeThreadReader<'a> = rt::TypedReader<'a, ProcessTreeThreadFiel
 pub enum ProcessTreeThreadField<'a> {
     Tid(i32),
     Name(&'a str),
+    /// The process it belongs to.
     Tgid(i32),
+    /// Its numbers in nested pid namespaces, outermost left out.
     Nstid(i32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -142,16 +152,21 @@ impl ProcessTreeThread {
     );
 }
 
-/// `perfetto.protos.ProcessTree.Process`.
+/// A process.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessTreeProcess {
     #[pb(int32, 1)] pub pid: Option<i32>,
     #[pb(int32, 2)] pub ppid: Option<i32>,
+    /// Arguments; a single one may be a name in brackets (kernel threads) or the command's short
+    /// name.
     #[pb(string, 3, repeated)] pub cmdline: Vec<String>,
     #[pb(int32, 5)] pub uid: Option<i32>,
+    /// Its numbers in nested pid namespaces, outermost left out.
     #[pb(int32, 6, repeated)] pub nspid: Vec<i32>,
+    /// Nanoseconds from boot to its start.
     #[pb(uint64, 7)] pub process_start_from_boot: Option<u64>,
     #[pb(bool, 8)] pub is_kthread: Option<bool>,
+    /// `cmdline` is the short name, for want of arguments.
     #[pb(bool, 9)] pub cmdline_is_comm: Option<bool>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -167,14 +182,18 @@ impl<'w> rt::Writer<'w> for ProcessTreeProcessWriter<'w> {
 impl ProcessTreeProcessWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn ppid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    /// Arguments; a single one may be a name in brackets (kernel threads) or the command's short name.
     #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
+    /// Its numbers in nested pid namespaces, outermost left out.
     #[inline] pub fn nspid(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
+    /// Nanoseconds from boot to its start.
     #[inline] pub fn process_start_from_boot(&mut self, value: u64) -> &mut Self {
         rt::uint64::<7>(&mut self.s, value);
         self
     }
     #[inline] pub fn is_kthread(&mut self, value: bool) -> &mut Self { rt::bool::<8>(&mut self.s, value); self }
+    /// `cmdline` is the short name, for want of arguments.
     #[inline] pub fn cmdline_is_comm(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -187,11 +206,15 @@ pub type ProcessTreeProcessReader<'a> = rt::TypedReader<'a, ProcessTreeProcessFi
 pub enum ProcessTreeProcessField<'a> {
     Pid(i32),
     Ppid(i32),
+    /// Arguments; a single one may be a name in brackets (kernel threads) or the command's short name.
     Cmdline(&'a str),
     Uid(i32),
+    /// Its numbers in nested pid namespaces, outermost left out.
     Nspid(i32),
+    /// Nanoseconds from boot to its start.
     ProcessStartFromBoot(u64),
     IsKthread(bool),
+    /// `cmdline` is the short name, for want of arguments.
     CmdlineIsComm(bool),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

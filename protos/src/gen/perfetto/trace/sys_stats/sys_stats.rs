@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.SysStats.PsiSample.PsiResource`.
+/// `some`: at least one task waited; `full`: all did.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SysStatsPsiSamplePsiResource(pub i32);
 impl SysStatsPsiSamplePsiResource {
@@ -42,7 +42,7 @@ impl core::fmt::Debug for SysStatsPsiSamplePsiResource {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.SysStats`.
+/// Counters of the whole machine.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStats {
     #[pb(message, 1, repeated)] pub meminfo: Vec<SysStatsMeminfoValue>,
@@ -53,8 +53,10 @@ pub struct SysStats {
     #[pb(message, 6, repeated)] pub num_irq: Vec<SysStatsInterruptCount>,
     #[pb(uint64, 7)] pub num_softirq_total: Option<u64>,
     #[pb(message, 8, repeated)] pub num_softirq: Vec<SysStatsInterruptCount>,
+    /// When reading ended; the packet's timestamp says when it began.
     #[pb(uint64, 9)] pub collection_end_timestamp: Option<u64>,
     #[pb(message, 10, repeated)] pub devfreq: Vec<SysStatsDevfreqValue>,
+    /// By CPU number; 0 for those that are off.
     #[pb(uint32, 11, repeated)] pub cpufreq_khz: Vec<u32>,
     #[pb(message, 12, repeated)] pub buddy_info: Vec<SysStatsBuddyInfo>,
     #[pb(message, 13, repeated)] pub disk_stat: Vec<SysStatsDiskStat>,
@@ -91,12 +93,14 @@ impl SysStatsWriter<'_> {
         rt::message_raw::<8>(&mut self.s, body);
         self
     }
+    /// When reading ended; the packet's timestamp says when it began.
     #[inline] pub fn collection_end_timestamp(&mut self, value: u64) -> &mut Self {
         rt::uint64::<9>(&mut self.s, value);
         self
     }
     #[inline] pub fn devfreq(&mut self) -> SysStatsDevfreqValueWriter<'_> { rt::message::<10, _>(&mut self.s) }
     #[inline] pub fn devfreq_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<10>(&mut self.s, body); self }
+    /// By CPU number; 0 for those that are off.
     #[inline] pub fn cpufreq_khz(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
     #[inline] pub fn buddy_info(&mut self) -> SysStatsBuddyInfoWriter<'_> { rt::message::<12, _>(&mut self.s) }
     #[inline] pub fn buddy_info_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -143,8 +147,10 @@ pub enum SysStatsField<'a> {
     NumIrq(SysStatsInterruptCountReader<'a>),
     NumSoftirqTotal(u64),
     NumSoftirq(SysStatsInterruptCountReader<'a>),
+    /// When reading ended; the packet's timestamp says when it began.
     CollectionEndTimestamp(u64),
     Devfreq(SysStatsDevfreqValueReader<'a>),
+    /// By CPU number; 0 for those that are off.
     CpufreqKhz(u32),
     BuddyInfo(SysStatsBuddyInfoReader<'a>),
     DiskStat(SysStatsDiskStatReader<'a>),
@@ -214,10 +220,11 @@ impl SysStats {
     );
 }
 
-/// `perfetto.protos.SysStats.MeminfoValue`.
+/// A row of /proc/meminfo.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsMeminfoValue {
     #[pb(enumeration, 1)] pub key: Option<crate::MeminfoCounters>,
+    /// KiB.
     #[pb(uint64, 2)] pub value: Option<u64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -235,6 +242,7 @@ impl SysStatsMeminfoValueWriter<'_> {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
+    /// KiB.
     #[inline] pub fn value(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -249,6 +257,7 @@ pub type SysStatsMeminfoValueReader<'a> = rt::TypedReader<
 #[derive(Clone, Copy, Debug)]
 pub enum SysStatsMeminfoValueField<'a> {
     Key(crate::MeminfoCounters),
+    /// KiB.
     Value(u64),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -277,7 +286,7 @@ impl SysStatsMeminfoValue {
     );
 }
 
-/// `perfetto.protos.SysStats.VmstatValue`.
+/// A row of /proc/vmstat.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsVmstatValue {
     #[pb(enumeration, 1)] pub key: Option<crate::VmstatCounters>,
@@ -340,7 +349,7 @@ impl SysStatsVmstatValue {
     );
 }
 
-/// `perfetto.protos.SysStats.CpuTimes`.
+/// Times of one CPU since boot, ns.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsCpuTimes {
     #[pb(uint32, 1)] pub cpu_id: Option<u32>,
@@ -432,7 +441,7 @@ impl SysStatsCpuTimes {
     );
 }
 
-/// `perfetto.protos.SysStats.InterruptCount`.
+/// How often an interrupt came since boot.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsInterruptCount {
     #[pb(int32, 1)] pub irq: Option<i32>,
@@ -492,7 +501,7 @@ impl SysStatsInterruptCount {
     );
 }
 
-/// `perfetto.protos.SysStats.DevfreqValue`.
+/// Frequency of a device, kHz.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsDevfreqValue {
     #[pb(string, 1)] pub key: Option<String>,
@@ -552,11 +561,12 @@ impl SysStatsDevfreqValue {
     );
 }
 
-/// `perfetto.protos.SysStats.BuddyInfo`.
+/// Free blocks of a memory zone.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsBuddyInfo {
     #[pb(string, 1)] pub node: Option<String>,
     #[pb(string, 2)] pub zone: Option<String>,
+    /// Blocks of 1, 2, 4 and so on pages.
     #[pb(uint32, 3, repeated)] pub order_pages: Vec<u32>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -572,6 +582,7 @@ impl<'w> rt::Writer<'w> for SysStatsBuddyInfoWriter<'w> {
 impl SysStatsBuddyInfoWriter<'_> {
     #[inline] pub fn node(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn zone(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    /// Blocks of 1, 2, 4 and so on pages.
     #[inline] pub fn order_pages(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -584,6 +595,7 @@ pub type SysStatsBuddyInfoReader<'a> = rt::TypedReader<'a, SysStatsBuddyInfoFiel
 pub enum SysStatsBuddyInfoField<'a> {
     Node(&'a str),
     Zone(&'a str),
+    /// Blocks of 1, 2, 4 and so on pages.
     OrderPages(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -615,7 +627,7 @@ impl SysStatsBuddyInfo {
     );
 }
 
-/// `perfetto.protos.SysStats.DiskStat`.
+/// Traffic of a disk since boot.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsDiskStat {
     #[pb(string, 1)] pub device_name: Option<String>,
@@ -707,7 +719,7 @@ impl SysStatsDiskStat {
     );
 }
 
-/// `perfetto.protos.SysStats.PsiSample`.
+/// Time lost waiting for a resource since boot.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsPsiSample {
     #[pb(enumeration, 1)] pub resource: Option<SysStatsPsiSamplePsiResource>,
@@ -767,7 +779,7 @@ impl SysStatsPsiSample {
     );
 }
 
-/// `perfetto.protos.SysStats.ThermalZone`.
+/// A temperature, in degrees Celsius.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsThermalZone {
     #[pb(string, 1)] pub name: Option<String>,
@@ -832,7 +844,7 @@ impl SysStatsThermalZone {
     );
 }
 
-/// `perfetto.protos.SysStats.CpuIdleStateEntry`.
+/// Time in one idle state since boot.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsCpuIdleStateEntry {
     #[pb(string, 1)] pub state: Option<String>,
@@ -892,7 +904,7 @@ impl SysStatsCpuIdleStateEntry {
     );
 }
 
-/// `perfetto.protos.SysStats.CpuIdleState`.
+/// Idle states of one CPU.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsCpuIdleState {
     #[pb(uint32, 1)] pub cpu_id: Option<u32>,
@@ -960,7 +972,7 @@ impl SysStatsCpuIdleState {
     );
 }
 
-/// `perfetto.protos.SysStats.SlabInfo`.
+/// A slab cache of the kernel.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsSlabInfo {
     #[pb(string, 1)] pub name: Option<String>,

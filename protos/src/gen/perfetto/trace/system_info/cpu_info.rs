@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.CpuInfo`.
+/// The processors of the machine.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CpuInfo {
     #[pb(message, 1, repeated)] pub cpus: Vec<CpuInfoCpu>,
@@ -55,7 +55,7 @@ impl CpuInfo {
     );
 }
 
-/// `perfetto.protos.CpuInfo.ArmCpuIdentifier`.
+/// What an ARM core says about itself.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CpuInfoArmCpuIdentifier {
     #[pb(uint32, 1)] pub implementer: Option<u32>,
@@ -130,11 +130,13 @@ impl CpuInfoArmCpuIdentifier {
     );
 }
 
-/// `perfetto.protos.CpuInfo.Cpu`.
+/// One processor, in the order of their numbers.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CpuInfoCpu {
     #[pb(string, 1)] pub processor: Option<String>,
+    /// kHz it can run at, rising.
     #[pb(uint32, 2, repeated)] pub frequencies: Vec<u32>,
+    /// Relative to the strongest, which has 1024.
     #[pb(uint32, 3)] pub capacity: Option<u32>,
     /// At most one of these.
     #[pb(oneof, 4)] pub identifier: Option<CpuInfoCpuIdentifier>,
@@ -158,7 +160,9 @@ impl<'w> rt::Writer<'w> for CpuInfoCpuWriter<'w> {
 
 impl CpuInfoCpuWriter<'_> {
     #[inline] pub fn processor(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    /// kHz it can run at, rising.
     #[inline] pub fn frequencies(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    /// Relative to the strongest, which has 1024.
     #[inline] pub fn capacity(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn arm_identifier(&mut self) -> CpuInfoArmCpuIdentifierWriter<'_> { rt::message::<4, _>(&mut self.s) }
     #[inline] pub fn arm_identifier_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -176,7 +180,9 @@ pub type CpuInfoCpuReader<'a> = rt::TypedReader<'a, CpuInfoCpuField<'a>>;
 #[derive(Clone, Copy, Debug)]
 pub enum CpuInfoCpuField<'a> {
     Processor(&'a str),
+    /// kHz it can run at, rising.
     Frequencies(u32),
+    /// Relative to the strongest, which has 1024.
     Capacity(u32),
     ArmIdentifier(CpuInfoArmCpuIdentifierReader<'a>),
     Features(u64),

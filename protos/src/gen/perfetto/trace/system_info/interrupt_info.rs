@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.InterruptInfo`.
+/// Names of interrupts.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InterruptInfo {
     #[pb(message, 1, repeated)] pub irq_mapping: Vec<InterruptInfoInterruptMapping>,
@@ -60,7 +60,7 @@ impl InterruptInfo {
     );
 }
 
-/// `perfetto.protos.InterruptInfo.InterruptMapping`.
+/// A number and its name.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InterruptInfoInterruptMapping {
     #[pb(uint32, 1)] pub irq_id: Option<u32>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromeActiveProcesses`.
+/// Chrome: processes that run.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeActiveProcesses {
     #[pb(int32, 1, repeated)] pub pid: Vec<i32>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromeApplicationStateInfo.ChromeApplicationState`.
+/// States of activities.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeApplicationStateInfoChromeApplicationState(pub i32);
 impl ChromeApplicationStateInfoChromeApplicationState {
@@ -38,7 +38,7 @@ impl core::fmt::Debug for ChromeApplicationStateInfoChromeApplicationState {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.ChromeApplicationStateInfo`.
+/// Chrome on Android: state of its activities.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeApplicationStateInfo {
     #[pb(enumeration, 1)] pub application_state: Option<ChromeApplicationStateInfoChromeApplicationState>,

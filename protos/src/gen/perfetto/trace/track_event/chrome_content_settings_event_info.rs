@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromeContentSettingsEventInfo`.
+/// Chrome: content settings.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeContentSettingsEventInfo {
     #[pb(uint32, 1)] pub number_of_exceptions: Option<u32>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.HistogramName`.
+/// An interned name of a histogram.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct HistogramName {
     #[pb(uint64, 1)] pub iid: Option<u64>,
@@ -61,7 +61,7 @@ impl HistogramName {
     );
 }
 
-/// `perfetto.protos.ChromeHistogramSample`.
+/// Chrome: a sample of a histogram.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeHistogramSample {
     #[pb(uint64, 1)] pub name_hash: Option<u64>,

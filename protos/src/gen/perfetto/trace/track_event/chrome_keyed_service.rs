@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromeKeyedService`.
+/// Chrome: a service of a profile.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeKeyedService {
     #[pb(string, 1)] pub name: Option<String>,

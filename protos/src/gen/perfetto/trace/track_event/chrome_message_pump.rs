@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromeMessagePump`.
+/// Chrome: the message loop of a thread.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeMessagePump {
     #[pb(bool, 1)] pub sent_messages_in_queue: Option<bool>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromeMojoEventInfo`.
+/// Chrome: a Mojo message.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeMojoEventInfo {
     #[pb(string, 1)] pub watcher_notify_interface_tag: Option<String>,

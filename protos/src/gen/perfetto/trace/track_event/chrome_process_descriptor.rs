@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromeProcessDescriptor`.
+/// Chrome: more about a process.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeProcessDescriptor {
     #[pb(int32, 1)] pub process_type: Option<i32>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromeRAILMode`.
+/// Chrome: what a renderer is tuned for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeRAILMode(pub i32);
 impl ChromeRAILMode {
@@ -38,7 +38,7 @@ impl core::fmt::Debug for ChromeRAILMode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.ChromeRendererSchedulerState`.
+/// Chrome: state of a renderer's scheduler.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeRendererSchedulerState {
     #[pb(enumeration, 1)] pub rail_mode: Option<ChromeRAILMode>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromeThreadDescriptor`.
+/// Chrome: more about a thread.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeThreadDescriptor {
     #[pb(int32, 1)] pub thread_type: Option<i32>,

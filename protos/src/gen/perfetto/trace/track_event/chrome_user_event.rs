@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromeUserEvent`.
+/// Chrome: an action of the user.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeUserEvent {
     #[pb(string, 1)] pub action: Option<String>,

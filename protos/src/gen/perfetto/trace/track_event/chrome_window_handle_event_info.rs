@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ChromeWindowHandleEventInfo`.
+/// Chrome on Windows: a window message.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeWindowHandleEventInfo {
     #[pb(uint32, 1)] pub dpi: Option<u32>,

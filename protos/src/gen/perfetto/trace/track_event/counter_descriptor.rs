@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.CounterDescriptor.BuiltinCounterType`.
+/// Counters a reader knows by itself.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CounterDescriptorBuiltinCounterType(pub i32);
 impl CounterDescriptorBuiltinCounterType {
@@ -34,7 +34,7 @@ impl core::fmt::Debug for CounterDescriptorBuiltinCounterType {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.CounterDescriptor.Unit`.
+/// What is counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CounterDescriptorUnit(pub i32);
 impl CounterDescriptorUnit {
@@ -66,15 +66,19 @@ impl core::fmt::Debug for CounterDescriptorUnit {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.CounterDescriptor`.
+/// Makes a track a counter.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CounterDescriptor {
     #[pb(enumeration, 1)] pub r#type: Option<CounterDescriptorBuiltinCounterType>,
     #[pb(string, 2, repeated)] pub categories: Vec<String>,
     #[pb(enumeration, 3)] pub unit: Option<CounterDescriptorUnit>,
+    /// Values are to be multiplied by it; 0 counts as 1.
     #[pb(int64, 4)] pub unit_multiplier: Option<i64>,
+    /// Values are differences to the one before.
     #[pb(bool, 5)] pub is_incremental: Option<bool>,
+    /// A unit that is not in the list.
     #[pb(string, 6)] pub unit_name: Option<String>,
+    /// Counters with the same key are drawn on the same scale.
     #[pb(string, 7)] pub y_axis_share_key: Option<String>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -97,9 +101,13 @@ impl CounterDescriptorWriter<'_> {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
+    /// Values are to be multiplied by it; 0 counts as 1.
     #[inline] pub fn unit_multiplier(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
+    /// Values are differences to the one before.
     #[inline] pub fn is_incremental(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
+    /// A unit that is not in the list.
     #[inline] pub fn unit_name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+    /// Counters with the same key are drawn on the same scale.
     #[inline] pub fn y_axis_share_key(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -113,9 +121,13 @@ pub enum CounterDescriptorField<'a> {
     Type(CounterDescriptorBuiltinCounterType),
     Categories(&'a str),
     Unit(CounterDescriptorUnit),
+    /// Values are to be multiplied by it; 0 counts as 1.
     UnitMultiplier(i64),
+    /// Values are differences to the one before.
     IsIncremental(bool),
+    /// A unit that is not in the list.
     UnitName(&'a str),
+    /// Counters with the same key are drawn on the same scale.
     YAxisShareKey(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

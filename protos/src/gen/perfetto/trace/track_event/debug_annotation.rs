@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.DebugAnnotation.NestedValue.NestedType`.
+/// Which of both.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DebugAnnotationNestedValueNestedType(pub i32);
 impl DebugAnnotationNestedValueNestedType {
@@ -34,30 +34,34 @@ impl core::fmt::Debug for DebugAnnotationNestedValueNestedType {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.DebugAnnotation`.
+/// A named value attached to an event; dictionaries and arrays nest.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DebugAnnotation {
-    /// At most one of these.
+    /// Its name, or the name's number. Elements of an array have none.
     #[pb(oneof, 1, 10)] pub name_field: Option<DebugAnnotationNameField>,
-    /// At most one of these.
+    /// Its value, unless it is a dictionary or array.
     #[pb(oneof, 2, 3, 4, 5, 6, 7, 8, 9, 17)] pub value: Option<DebugAnnotationValue>,
+    /// Entries, each with a name.
     #[pb(message, 11, repeated)] pub dict_entries: Vec<DebugAnnotation>,
+    /// Elements in order.
     #[pb(message, 12, repeated)] pub array_values: Vec<DebugAnnotation>,
     /// At most one of these.
     #[pb(oneof, 13, 16)] pub proto_type_descriptor: Option<DebugAnnotationProtoTypeDescriptor>,
+    /// A message, encoded.
     #[pb(bytes, 14)] pub proto_value: Option<Vec<u8>>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// `perfetto.protos.DebugAnnotation.name_field`.
+/// Its name, or the name's number. Elements of an array have none.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum DebugAnnotationNameField {
+    /// iid in `InternedData.debug_annotation_names`.
     #[pb(uint64, 1)] NameIid(u64),
     #[pb(string, 10)] Name(String),
 }
 
-/// `perfetto.protos.DebugAnnotation.value`.
+/// Its value, unless it is a dictionary or array.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum DebugAnnotationValue {
     #[pb(bool, 2)] BoolValue(bool),
@@ -65,9 +69,12 @@ pub enum DebugAnnotationValue {
     #[pb(int64, 4)] IntValue(i64),
     #[pb(double, 5)] DoubleValue(f64),
     #[pb(string, 6)] StringValue(String),
+    /// Shown in hex.
     #[pb(uint64, 7)] PointerValue(u64),
     #[pb(message, 8)] NestedValue(DebugAnnotationNestedValue),
+    /// A value in JSON.
     #[pb(string, 9)] LegacyJsonValue(String),
+    /// iid in `InternedData.debug_annotation_string_values`.
     #[pb(uint64, 17)] StringValueIid(u64),
 }
 
@@ -86,6 +93,7 @@ impl<'w> rt::Writer<'w> for DebugAnnotationWriter<'w> {
 }
 
 impl DebugAnnotationWriter<'_> {
+    /// iid in `InternedData.debug_annotation_names`.
     #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<10>(&mut self.s, value); self }
     #[inline] pub fn bool_value(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
@@ -93,6 +101,7 @@ impl DebugAnnotationWriter<'_> {
     #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
     #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<5>(&mut self.s, value); self }
     #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+    /// Shown in hex.
     #[inline] pub fn pointer_value(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
     #[inline] pub fn nested_value(&mut self) -> DebugAnnotationNestedValueWriter<'_> {
         rt::message::<8, _>(&mut self.s)
@@ -101,16 +110,20 @@ impl DebugAnnotationWriter<'_> {
         rt::message_raw::<8>(&mut self.s, body);
         self
     }
+    /// A value in JSON.
     #[inline] pub fn legacy_json_value(&mut self, value: &str) -> &mut Self {
         rt::string::<9>(&mut self.s, value);
         self
     }
+    /// iid in `InternedData.debug_annotation_string_values`.
     #[inline] pub fn string_value_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<17>(&mut self.s, value); self }
+    /// Entries, each with a name.
     #[inline] pub fn dict_entries(&mut self) -> DebugAnnotationWriter<'_> { rt::message::<11, _>(&mut self.s) }
     #[inline] pub fn dict_entries_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<11>(&mut self.s, body);
         self
     }
+    /// Elements in order.
     #[inline] pub fn array_values(&mut self) -> DebugAnnotationWriter<'_> { rt::message::<12, _>(&mut self.s) }
     #[inline] pub fn array_values_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<12>(&mut self.s, body);
@@ -121,6 +134,7 @@ impl DebugAnnotationWriter<'_> {
         self
     }
     #[inline] pub fn proto_type_name(&mut self, value: &str) -> &mut Self { rt::string::<16>(&mut self.s, value); self }
+    /// A message, encoded.
     #[inline] pub fn proto_value(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<14>(&mut self.s, value); self }
     #[inline] pub fn proto_value_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<14>(&mut self.s, parts);
@@ -135,6 +149,7 @@ pub type DebugAnnotationReader<'a> = rt::TypedReader<'a, DebugAnnotationField<'a
 /// A field of a `perfetto.protos.DebugAnnotation`.
 #[derive(Clone, Copy, Debug)]
 pub enum DebugAnnotationField<'a> {
+    /// iid in `InternedData.debug_annotation_names`.
     NameIid(u64),
     Name(&'a str),
     BoolValue(bool),
@@ -142,14 +157,20 @@ pub enum DebugAnnotationField<'a> {
     IntValue(i64),
     DoubleValue(f64),
     StringValue(&'a str),
+    /// Shown in hex.
     PointerValue(u64),
     NestedValue(DebugAnnotationNestedValueReader<'a>),
+    /// A value in JSON.
     LegacyJsonValue(&'a str),
+    /// iid in `InternedData.debug_annotation_string_values`.
     StringValueIid(u64),
+    /// Entries, each with a name.
     DictEntries(DebugAnnotationReader<'a>),
+    /// Elements in order.
     ArrayValues(DebugAnnotationReader<'a>),
     ProtoTypeNameIid(u64),
     ProtoTypeName(&'a str),
+    /// A message, encoded.
     ProtoValue(&'a [u8]),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -206,7 +227,7 @@ impl DebugAnnotation {
     );
 }
 
-/// `perfetto.protos.DebugAnnotation.NestedValue`.
+/// Old form of dictionaries and arrays.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DebugAnnotationNestedValue {
     #[pb(enumeration, 1)] pub nested_type: Option<DebugAnnotationNestedValueNestedType>,
@@ -316,7 +337,7 @@ impl DebugAnnotationNestedValue {
     );
 }
 
-/// `perfetto.protos.DebugAnnotationName`.
+/// An interned name of an annotation.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DebugAnnotationName {
     #[pb(uint64, 1)] pub iid: Option<u64>,
@@ -376,7 +397,7 @@ impl DebugAnnotationName {
     );
 }
 
-/// `perfetto.protos.DebugAnnotationValueTypeName`.
+/// An interned name of a message type.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DebugAnnotationValueTypeName {
     #[pb(uint64, 1)] pub iid: Option<u64>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.LogMessage.Priority`.
+/// Its severity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogMessagePriority(pub i32);
 impl LogMessagePriority {
@@ -44,7 +44,7 @@ impl core::fmt::Debug for LogMessagePriority {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.LogMessage`.
+/// A log message as an event.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct LogMessage {
     #[pb(uint64, 1)] pub source_location_iid: Option<u64>,
@@ -112,7 +112,7 @@ impl LogMessage {
     );
 }
 
-/// `perfetto.protos.LogMessageBody`.
+/// An interned message.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct LogMessageBody {
     #[pb(uint64, 1)] pub iid: Option<u64>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ProcessDescriptor.ChromeProcessType`.
+/// Chrome's kinds of processes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessDescriptorChromeProcessType(pub i32);
 impl ProcessDescriptorChromeProcessType {
@@ -46,16 +46,19 @@ impl core::fmt::Debug for ProcessDescriptorChromeProcessType {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.ProcessDescriptor`.
+/// Makes a track that of a process.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessDescriptor {
+    /// Number of the process, as its own namespace sees it.
     #[pb(int32, 1)] pub pid: Option<i32>,
     #[pb(string, 2, repeated)] pub cmdline: Vec<String>,
     #[pb(int32, 3)] pub legacy_sort_index: Option<i32>,
     #[pb(enumeration, 4)] pub chrome_process_type: Option<ProcessDescriptorChromeProcessType>,
     #[pb(int32, 5)] pub process_priority: Option<i32>,
     #[pb(string, 6)] pub process_name: Option<String>,
+    /// When it started, on the trace's clock.
     #[pb(int64, 7)] pub start_timestamp_ns: Option<i64>,
+    /// Free texts shown beside the name.
     #[pb(string, 8, repeated)] pub process_labels: Vec<String>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -69,6 +72,7 @@ impl<'w> rt::Writer<'w> for ProcessDescriptorWriter<'w> {
 }
 
 impl ProcessDescriptorWriter<'_> {
+    /// Number of the process, as its own namespace sees it.
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn legacy_sort_index(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
@@ -81,7 +85,9 @@ impl ProcessDescriptorWriter<'_> {
     }
     #[inline] pub fn process_priority(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
     #[inline] pub fn process_name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+    /// When it started, on the trace's clock.
     #[inline] pub fn start_timestamp_ns(&mut self, value: i64) -> &mut Self { rt::int64::<7>(&mut self.s, value); self }
+    /// Free texts shown beside the name.
     #[inline] pub fn process_labels(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -92,13 +98,16 @@ pub type ProcessDescriptorReader<'a> = rt::TypedReader<'a, ProcessDescriptorFiel
 /// A field of a `perfetto.protos.ProcessDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum ProcessDescriptorField<'a> {
+    /// Number of the process, as its own namespace sees it.
     Pid(i32),
     Cmdline(&'a str),
     LegacySortIndex(i32),
     ChromeProcessType(ProcessDescriptorChromeProcessType),
     ProcessPriority(i32),
     ProcessName(&'a str),
+    /// When it started, on the trace's clock.
     StartTimestampNs(i64),
+    /// Free texts shown beside the name.
     ProcessLabels(&'a str),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TrackEventRangeOfInterest`.
+/// Events before it are not of interest.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventRangeOfInterest {
     #[pb(int64, 1)] pub start_us: Option<i64>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.Screenshot`.
+/// A picture.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Screenshot {
     #[pb(bytes, 1)] pub jpg_image: Option<Vec<u8>>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.UnsymbolizedSourceLocation`.
+/// An address a symbolizer can resolve later.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct UnsymbolizedSourceLocation {
     #[pb(uint64, 1)] pub iid: Option<u64>,
@@ -69,12 +69,14 @@ impl UnsymbolizedSourceLocation {
     );
 }
 
-/// `perfetto.protos.SourceLocation`.
+/// A place in the source.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SourceLocation {
     #[pb(uint64, 1)] pub iid: Option<u64>,
+    /// As the compiler knew it.
     #[pb(string, 2)] pub file_name: Option<String>,
     #[pb(string, 3)] pub function_name: Option<String>,
+    /// From 1.
     #[pb(uint32, 4)] pub line_number: Option<u32>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -89,8 +91,10 @@ impl<'w> rt::Writer<'w> for SourceLocationWriter<'w> {
 
 impl SourceLocationWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    /// As the compiler knew it.
     #[inline] pub fn file_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn function_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    /// From 1.
     #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     /// Appends already encoded fields, verbatim.
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
@@ -102,8 +106,10 @@ pub type SourceLocationReader<'a> = rt::TypedReader<'a, SourceLocationField<'a>>
 #[derive(Clone, Copy, Debug)]
 pub enum SourceLocationField<'a> {
     Iid(u64),
+    /// As the compiler knew it.
     FileName(&'a str),
     FunctionName(&'a str),
+    /// From 1.
     LineNumber(u32),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.StateDescriptor`.
+/// Makes a track one of states: each event replaces the state before.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct StateDescriptor {
     /// Fields this build does not know, verbatim.

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TaskExecution`.
+/// A task of a thread, and where it was posted.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TaskExecution {
     #[pb(uint64, 1)] pub posted_from_iid: Option<u64>,

@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.ThreadDescriptor.ChromeThreadType`.
+/// Chrome's kinds of threads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadDescriptorChromeThreadType(pub i32);
 impl ThreadDescriptorChromeThreadType {
@@ -56,14 +56,16 @@ impl core::fmt::Debug for ThreadDescriptorChromeThreadType {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.ThreadDescriptor`.
+/// Makes a track that of a thread.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ThreadDescriptor {
+    /// Its process.
     #[pb(int32, 1)] pub pid: Option<i32>,
     #[pb(int64, 2)] pub tid: Option<i64>,
     #[pb(int32, 3)] pub legacy_sort_index: Option<i32>,
     #[pb(enumeration, 4)] pub chrome_thread_type: Option<ThreadDescriptorChromeThreadType>,
     #[pb(string, 5)] pub thread_name: Option<String>,
+    /// Start of old incremental timestamps.
     #[pb(int64, 6)] pub reference_timestamp_us: Option<i64>,
     #[pb(int64, 7)] pub reference_thread_time_us: Option<i64>,
     #[pb(int64, 8)] pub reference_thread_instruction_count: Option<i64>,
@@ -79,6 +81,7 @@ impl<'w> rt::Writer<'w> for ThreadDescriptorWriter<'w> {
 }
 
 impl ThreadDescriptorWriter<'_> {
+    /// Its process.
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn tid(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     #[inline] pub fn legacy_sort_index(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
@@ -90,6 +93,7 @@ impl ThreadDescriptorWriter<'_> {
         self
     }
     #[inline] pub fn thread_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
+    /// Start of old incremental timestamps.
     #[inline] pub fn reference_timestamp_us(&mut self, value: i64) -> &mut Self {
         rt::int64::<6>(&mut self.s, value);
         self
@@ -111,11 +115,13 @@ pub type ThreadDescriptorReader<'a> = rt::TypedReader<'a, ThreadDescriptorField<
 /// A field of a `perfetto.protos.ThreadDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum ThreadDescriptorField<'a> {
+    /// Its process.
     Pid(i32),
     Tid(i64),
     LegacySortIndex(i32),
     ChromeThreadType(ThreadDescriptorChromeThreadType),
     ThreadName(&'a str),
+    /// Start of old incremental timestamps.
     ReferenceTimestampUs(i64),
     ReferenceThreadTimeUs(i64),
     ReferenceThreadInstructionCount(i64),

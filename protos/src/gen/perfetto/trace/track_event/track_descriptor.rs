@@ -4,7 +4,7 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TrackDescriptor.ChildTracksOrdering`.
+/// Orders of tracks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackDescriptorChildTracksOrdering(pub i32);
 impl TrackDescriptorChildTracksOrdering {
@@ -36,7 +36,7 @@ impl core::fmt::Debug for TrackDescriptorChildTracksOrdering {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TrackDescriptor.SiblingMergeBehavior`.
+/// When siblings become one row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackDescriptorSiblingMergeBehavior(pub i32);
 impl TrackDescriptorSiblingMergeBehavior {
@@ -68,7 +68,7 @@ impl core::fmt::Debug for TrackDescriptorSiblingMergeBehavior {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TrackDescriptor.ProcessOrdering`.
+/// How this process is sorted among processes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackDescriptorProcessOrdering(pub i32);
 impl TrackDescriptorProcessOrdering {
@@ -96,7 +96,7 @@ impl core::fmt::Debug for TrackDescriptorProcessOrdering {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TrackDescriptor.ThreadOrdering`.
+/// How this thread is sorted among those of its process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackDescriptorThreadOrdering(pub i32);
 impl TrackDescriptorThreadOrdering {
@@ -124,22 +124,31 @@ impl core::fmt::Debug for TrackDescriptorThreadOrdering {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TrackDescriptor`.
+/// Describes a track: a row of events that follow or contain each other.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackDescriptor {
+    /// Chosen by the producer, unique in the trace; 0 is the trace's global track.
     #[pb(uint64, 1)] pub uuid: Option<u64>,
-    /// At most one of these.
+    /// Its name.
     #[pb(oneof, 2, 10, 13)] pub static_or_dynamic_name: Option<TrackDescriptorStaticOrDynamicName>,
+    /// The track of a process.
     #[pb(message, 3)] pub process: Option<crate::ProcessDescriptor>,
+    /// The track of a thread.
     #[pb(message, 4)] pub thread: Option<crate::ThreadDescriptor>,
+    /// The track it belongs under; 0 or absent means none.
     #[pb(uint64, 5)] pub parent_uuid: Option<u64>,
     #[pb(message, 6)] pub chrome_process: Option<crate::ChromeProcessDescriptor>,
     #[pb(message, 7)] pub chrome_thread: Option<crate::ChromeThreadDescriptor>,
+    /// The track holds numbers, not slices.
     #[pb(message, 8)] pub counter: Option<crate::CounterDescriptor>,
+    /// Keep apart from what the kernel says about the same thread.
     #[pb(bool, 9)] pub disallow_merging_with_system_tracks: Option<bool>,
+    /// How tracks below it are sorted.
     #[pb(enumeration, 11)] pub child_ordering: Option<TrackDescriptorChildTracksOrdering>,
+    /// Place among siblings if the parent's order is EXPLICIT; smaller first.
     #[pb(int32, 12)] pub sibling_order_rank: Option<i32>,
     #[pb(string, 14)] pub description: Option<String>,
+    /// Whether tracks of one name and parent are shown as one.
     #[pb(enumeration, 15)] pub sibling_merge_behavior: Option<TrackDescriptorSiblingMergeBehavior>,
     /// At most one of these.
     #[pb(oneof, 16, 17)] pub sibling_merge_key_field: Option<TrackDescriptorSiblingMergeKeyField>,
@@ -150,11 +159,13 @@ pub struct TrackDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// `perfetto.protos.TrackDescriptor.static_or_dynamic_name`.
+/// Its name.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackDescriptorStaticOrDynamicName {
     #[pb(string, 2)] Name(String),
+    /// As `name`, a literal of the program; it passes filters of dynamic names.
     #[pb(string, 10)] StaticName(String),
+    /// Old name in Android's own format, for tracks that come from both.
     #[pb(string, 13)] AtraceName(String),
 }
 
@@ -173,14 +184,20 @@ impl<'w> rt::Writer<'w> for TrackDescriptorWriter<'w> {
 }
 
 impl TrackDescriptorWriter<'_> {
+    /// Chosen by the producer, unique in the trace; 0 is the trace's global track.
     #[inline] pub fn uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    /// As `name`, a literal of the program; it passes filters of dynamic names.
     #[inline] pub fn static_name(&mut self, value: &str) -> &mut Self { rt::string::<10>(&mut self.s, value); self }
+    /// Old name in Android's own format, for tracks that come from both.
     #[inline] pub fn atrace_name(&mut self, value: &str) -> &mut Self { rt::string::<13>(&mut self.s, value); self }
+    /// The track of a process.
     #[inline] pub fn process(&mut self) -> crate::ProcessDescriptorWriter<'_> { rt::message::<3, _>(&mut self.s) }
     #[inline] pub fn process_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
+    /// The track of a thread.
     #[inline] pub fn thread(&mut self) -> crate::ThreadDescriptorWriter<'_> { rt::message::<4, _>(&mut self.s) }
     #[inline] pub fn thread_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
+    /// The track it belongs under; 0 or absent means none.
     #[inline] pub fn parent_uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn chrome_process(&mut self) -> crate::ChromeProcessDescriptorWriter<'_> {
         rt::message::<6, _>(&mut self.s)
@@ -196,12 +213,15 @@ impl TrackDescriptorWriter<'_> {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
+    /// The track holds numbers, not slices.
     #[inline] pub fn counter(&mut self) -> crate::CounterDescriptorWriter<'_> { rt::message::<8, _>(&mut self.s) }
     #[inline] pub fn counter_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<8>(&mut self.s, body); self }
+    /// Keep apart from what the kernel says about the same thread.
     #[inline] pub fn disallow_merging_with_system_tracks(&mut self, value: bool) -> &mut Self {
         rt::bool::<9>(&mut self.s, value);
         self
     }
+    /// How tracks below it are sorted.
     #[inline] pub fn child_ordering(
         &mut self,
         value: TrackDescriptorChildTracksOrdering,
@@ -209,11 +229,13 @@ impl TrackDescriptorWriter<'_> {
         rt::enumeration::<11>(&mut self.s, value.0);
         self
     }
+    /// Place among siblings if the parent's order is EXPLICIT; smaller first.
     #[inline] pub fn sibling_order_rank(&mut self, value: i32) -> &mut Self {
         rt::int32::<12>(&mut self.s, value);
         self
     }
     #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<14>(&mut self.s, value); self }
+    /// Whether tracks of one name and parent are shown as one.
     #[inline] pub fn sibling_merge_behavior(
         &mut self,
         value: TrackDescriptorSiblingMergeBehavior,
@@ -254,20 +276,31 @@ pub type TrackDescriptorReader<'a> = rt::TypedReader<'a, TrackDescriptorField<'a
 /// A field of a `perfetto.protos.TrackDescriptor`.
 #[derive(Clone, Copy, Debug)]
 pub enum TrackDescriptorField<'a> {
+    /// Chosen by the producer, unique in the trace; 0 is the trace's global track.
     Uuid(u64),
     Name(&'a str),
+    /// As `name`, a literal of the program; it passes filters of dynamic names.
     StaticName(&'a str),
+    /// Old name in Android's own format, for tracks that come from both.
     AtraceName(&'a str),
+    /// The track of a process.
     Process(crate::ProcessDescriptorReader<'a>),
+    /// The track of a thread.
     Thread(crate::ThreadDescriptorReader<'a>),
+    /// The track it belongs under; 0 or absent means none.
     ParentUuid(u64),
     ChromeProcess(crate::ChromeProcessDescriptorReader<'a>),
     ChromeThread(crate::ChromeThreadDescriptorReader<'a>),
+    /// The track holds numbers, not slices.
     Counter(crate::CounterDescriptorReader<'a>),
+    /// Keep apart from what the kernel says about the same thread.
     DisallowMergingWithSystemTracks(bool),
+    /// How tracks below it are sorted.
     ChildOrdering(TrackDescriptorChildTracksOrdering),
+    /// Place among siblings if the parent's order is EXPLICIT; smaller first.
     SiblingOrderRank(i32),
     Description(&'a str),
+    /// Whether tracks of one name and parent are shown as one.
     SiblingMergeBehavior(TrackDescriptorSiblingMergeBehavior),
     SiblingMergeKey(&'a str),
     SiblingMergeKeyInt(u64),

@@ -4,15 +4,20 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
-/// `perfetto.protos.TrackEvent.Type`.
+/// What it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackEventType(pub i32);
 impl TrackEventType {
     pub const TYPE_UNSPECIFIED: Self = Self(0);
+    /// Opens a slice on the track.
     pub const TYPE_SLICE_BEGIN: Self = Self(1);
+    /// Closes the last slice still open on the track.
     pub const TYPE_SLICE_END: Self = Self(2);
+    /// A moment.
     pub const TYPE_INSTANT: Self = Self(3);
+    /// A new value of the track's counter.
     pub const TYPE_COUNTER: Self = Self(4);
+    /// A new state of the track.
     pub const TYPE_STATE: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
@@ -40,7 +45,7 @@ impl core::fmt::Debug for TrackEventType {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TrackEvent.LegacyEvent.FlowDirection`.
+/// Side of an arrow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackEventLegacyEventFlowDirection(pub i32);
 impl TrackEventLegacyEventFlowDirection {
@@ -72,7 +77,7 @@ impl core::fmt::Debug for TrackEventLegacyEventFlowDirection {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TrackEvent.LegacyEvent.InstantEventScope`.
+/// How wide an instant is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackEventLegacyEventInstantEventScope(pub i32);
 impl TrackEventLegacyEventInstantEventScope {
@@ -104,62 +109,75 @@ impl core::fmt::Debug for TrackEventLegacyEventInstantEventScope {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
 }
 
-/// `perfetto.protos.TrackEvent`.
+/// A slice's begin or end, an instant, or a value of a counter, on a track.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEvent {
-    /// At most one of these.
+    /// Old timestamps, relative to the thread descriptor. The packet's own are used now.
     #[pb(oneof, 1, 16)] pub timestamp: Option<TrackEventTimestamp>,
     /// At most one of these.
     #[pb(oneof, 2, 17)] pub thread_time: Option<TrackEventThreadTime>,
+    /// iids in `InternedData.event_categories`.
     #[pb(uint64, 3, repeated)] pub category_iids: Vec<u64>,
+    /// Named values.
     #[pb(message, 4, repeated)] pub debug_annotations: Vec<crate::DebugAnnotation>,
     #[pb(message, 5)] pub task_execution: Option<crate::TaskExecution>,
     #[pb(message, 6)] pub legacy_event: Option<TrackEventLegacyEvent>,
     /// At most one of these.
     #[pb(oneof, 8, 20)] pub thread_instruction_count: Option<TrackEventThreadInstructionCount>,
     #[pb(enumeration, 9)] pub r#type: Option<TrackEventType>,
-    /// At most one of these.
+    /// Its name, or the name's number.
     #[pb(oneof, 10, 23)] pub name_field: Option<TrackEventNameField>,
+    /// The track; absent means the default of the sequence.
     #[pb(uint64, 11)] pub track_uuid: Option<u64>,
+    /// Values of further counters at the same moment, in the order of `extra_counter_track_uuids`.
     #[pb(int64, 12, repeated)] pub extra_counter_values: Vec<i64>,
     #[pb(message, 21)] pub log_message: Option<crate::LogMessage>,
+    /// Categories by name, where interning is not worth it.
     #[pb(string, 22, repeated)] pub categories: Vec<String>,
     #[pb(message, 25)] pub chrome_user_event: Option<crate::ChromeUserEvent>,
     #[pb(message, 26)] pub chrome_keyed_service: Option<crate::ChromeKeyedService>,
     #[pb(message, 28)] pub chrome_histogram_sample: Option<crate::ChromeHistogramSample>,
-    /// At most one of these.
+    /// The value, for TYPE_COUNTER.
     #[pb(oneof, 30, 44)] pub counter_value_field: Option<TrackEventCounterValueField>,
+    /// Their tracks; absent means the sequence's defaults.
     #[pb(uint64, 31, repeated)] pub extra_counter_track_uuids: Vec<u64>,
     /// At most one of these.
     #[pb(oneof, 33, 34)] pub source_location_field: Option<TrackEventSourceLocationField>,
     #[pb(message, 35)] pub chrome_message_pump: Option<crate::ChromeMessagePump>,
+    /// As `flow_ids`, before they were fixed64.
+    ///
     /// Deprecated.
     #[pb(uint64, 36, repeated)] pub flow_ids_old: Vec<u64>,
     #[pb(message, 38)] pub chrome_mojo_event_info: Option<crate::ChromeMojoEventInfo>,
     #[pb(message, 39)] pub chrome_application_state_info: Option<crate::ChromeApplicationStateInfo>,
     #[pb(message, 40)] pub chrome_renderer_scheduler_state: Option<crate::ChromeRendererSchedulerState>,
     #[pb(message, 41)] pub chrome_window_handle_event_info: Option<crate::ChromeWindowHandleEventInfo>,
+    /// As `terminating_flow_ids`, before they were fixed64.
+    ///
     /// Deprecated.
     #[pb(uint64, 42, repeated)] pub terminating_flow_ids_old: Vec<u64>,
     #[pb(message, 43)] pub chrome_content_settings_event_info: Option<
         crate::ChromeContentSettingsEventInfo,
     >,
     #[pb(uint64, 45, repeated)] pub extra_double_counter_track_uuids: Vec<u64>,
+    /// Likewise, for `extra_double_counter_track_uuids`.
     #[pb(double, 46, repeated)] pub extra_double_counter_values: Vec<f64>,
+    /// Arrows go through all events with the same id, in order of time.
     #[pb(fixed64, 47, repeated)] pub flow_ids: Vec<u64>,
+    /// As `flow_ids`; the arrow ends here, and the id may be used anew.
     #[pb(fixed64, 48, repeated)] pub terminating_flow_ids: Vec<u64>,
     #[pb(message, 49)] pub chrome_active_processes: Option<crate::ChromeActiveProcesses>,
     #[pb(message, 50)] pub screenshot: Option<crate::Screenshot>,
-    /// At most one of these.
+    /// Events with the same id belong together and may be shown in the same colour.
     #[pb(oneof, 52, 53, 54)] pub correlation_id_field: Option<TrackEventCorrelationIdField>,
-    /// At most one of these.
+    /// Where in the program it happened.
     #[pb(oneof, 55, 56)] pub callstack_field: Option<TrackEventCallstackField>,
     #[pb(double, 57)] pub callstack_weight: Option<f64>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// `perfetto.protos.TrackEvent.timestamp`.
+/// Old timestamps, relative to the thread descriptor. The packet's own are used now.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackEventTimestamp {
     #[pb(int64, 1)] TimestampDeltaUs(i64),
@@ -180,14 +198,15 @@ pub enum TrackEventThreadInstructionCount {
     #[pb(int64, 20)] ThreadInstructionCountAbsolute(i64),
 }
 
-/// `perfetto.protos.TrackEvent.name_field`.
+/// Its name, or the name's number.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackEventNameField {
+    /// iid in `InternedData.event_names`.
     #[pb(uint64, 10)] NameIid(u64),
     #[pb(string, 23)] Name(String),
 }
 
-/// `perfetto.protos.TrackEvent.counter_value_field`.
+/// The value, for TYPE_COUNTER.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackEventCounterValueField {
     #[pb(int64, 30)] CounterValue(i64),
@@ -201,7 +220,7 @@ pub enum TrackEventSourceLocationField {
     #[pb(uint64, 34)] SourceLocationIid(u64),
 }
 
-/// `perfetto.protos.TrackEvent.correlation_id_field`.
+/// Events with the same id belong together and may be shown in the same colour.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackEventCorrelationIdField {
     #[pb(uint64, 52)] CorrelationId(u64),
@@ -209,7 +228,7 @@ pub enum TrackEventCorrelationIdField {
     #[pb(uint64, 54)] CorrelationIdStrIid(u64),
 }
 
-/// `perfetto.protos.TrackEvent.callstack_field`.
+/// Where in the program it happened.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TrackEventCallstackField {
     #[pb(message, 55)] Callstack(TrackEventInlineCallstack),
@@ -237,7 +256,9 @@ impl TrackEventWriter<'_> {
         rt::int64::<17>(&mut self.s, value);
         self
     }
+    /// iids in `InternedData.event_categories`.
     #[inline] pub fn category_iids(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    /// Named values.
     #[inline] pub fn debug_annotations(&mut self) -> crate::DebugAnnotationWriter<'_> {
         rt::message::<4, _>(&mut self.s)
     }
@@ -267,9 +288,12 @@ impl TrackEventWriter<'_> {
         rt::enumeration::<9>(&mut self.s, value.0);
         self
     }
+    /// iid in `InternedData.event_names`.
     #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<23>(&mut self.s, value); self }
+    /// The track; absent means the default of the sequence.
     #[inline] pub fn track_uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
+    /// Values of further counters at the same moment, in the order of `extra_counter_track_uuids`.
     #[inline] pub fn extra_counter_values(&mut self, value: i64) -> &mut Self {
         rt::int64::<12>(&mut self.s, value);
         self
@@ -279,6 +303,7 @@ impl TrackEventWriter<'_> {
         rt::message_raw::<21>(&mut self.s, body);
         self
     }
+    /// Categories by name, where interning is not worth it.
     #[inline] pub fn categories(&mut self, value: &str) -> &mut Self { rt::string::<22>(&mut self.s, value); self }
     #[inline] pub fn chrome_user_event(&mut self) -> crate::ChromeUserEventWriter<'_> {
         rt::message::<25, _>(&mut self.s)
@@ -306,6 +331,7 @@ impl TrackEventWriter<'_> {
         rt::double::<44>(&mut self.s, value);
         self
     }
+    /// Their tracks; absent means the sequence's defaults.
     #[inline] pub fn extra_counter_track_uuids(&mut self, value: u64) -> &mut Self {
         rt::uint64::<31>(&mut self.s, value);
         self
@@ -326,6 +352,7 @@ impl TrackEventWriter<'_> {
         rt::message_raw::<35>(&mut self.s, body);
         self
     }
+    /// As `flow_ids`, before they were fixed64.
     #[inline] pub fn flow_ids_old(&mut self, value: u64) -> &mut Self { rt::uint64::<36>(&mut self.s, value); self }
     #[inline] pub fn chrome_mojo_event_info(&mut self) -> crate::ChromeMojoEventInfoWriter<'_> {
         rt::message::<38, _>(&mut self.s)
@@ -361,6 +388,7 @@ impl TrackEventWriter<'_> {
         rt::message_raw::<41>(&mut self.s, body);
         self
     }
+    /// As `terminating_flow_ids`, before they were fixed64.
     #[inline] pub fn terminating_flow_ids_old(&mut self, value: u64) -> &mut Self {
         rt::uint64::<42>(&mut self.s, value);
         self
@@ -378,11 +406,14 @@ impl TrackEventWriter<'_> {
         rt::uint64::<45>(&mut self.s, value);
         self
     }
+    /// Likewise, for `extra_double_counter_track_uuids`.
     #[inline] pub fn extra_double_counter_values(&mut self, value: f64) -> &mut Self {
         rt::double::<46>(&mut self.s, value);
         self
     }
+    /// Arrows go through all events with the same id, in order of time.
     #[inline] pub fn flow_ids(&mut self, value: u64) -> &mut Self { rt::fixed64::<47>(&mut self.s, value); self }
+    /// As `flow_ids`; the arrow ends here, and the id may be used anew.
     #[inline] pub fn terminating_flow_ids(&mut self, value: u64) -> &mut Self {
         rt::fixed64::<48>(&mut self.s, value);
         self
@@ -428,38 +459,50 @@ pub enum TrackEventField<'a> {
     TimestampAbsoluteUs(i64),
     ThreadTimeDeltaUs(i64),
     ThreadTimeAbsoluteUs(i64),
+    /// iids in `InternedData.event_categories`.
     CategoryIids(u64),
+    /// Named values.
     DebugAnnotations(crate::DebugAnnotationReader<'a>),
     TaskExecution(crate::TaskExecutionReader<'a>),
     LegacyEvent(TrackEventLegacyEventReader<'a>),
     ThreadInstructionCountDelta(i64),
     ThreadInstructionCountAbsolute(i64),
     Type(TrackEventType),
+    /// iid in `InternedData.event_names`.
     NameIid(u64),
     Name(&'a str),
+    /// The track; absent means the default of the sequence.
     TrackUuid(u64),
+    /// Values of further counters at the same moment, in the order of `extra_counter_track_uuids`.
     ExtraCounterValues(i64),
     LogMessage(crate::LogMessageReader<'a>),
+    /// Categories by name, where interning is not worth it.
     Categories(&'a str),
     ChromeUserEvent(crate::ChromeUserEventReader<'a>),
     ChromeKeyedService(crate::ChromeKeyedServiceReader<'a>),
     ChromeHistogramSample(crate::ChromeHistogramSampleReader<'a>),
     CounterValue(i64),
     DoubleCounterValue(f64),
+    /// Their tracks; absent means the sequence's defaults.
     ExtraCounterTrackUuids(u64),
     SourceLocation(crate::SourceLocationReader<'a>),
     SourceLocationIid(u64),
     ChromeMessagePump(crate::ChromeMessagePumpReader<'a>),
+    /// As `flow_ids`, before they were fixed64.
     FlowIdsOld(u64),
     ChromeMojoEventInfo(crate::ChromeMojoEventInfoReader<'a>),
     ChromeApplicationStateInfo(crate::ChromeApplicationStateInfoReader<'a>),
     ChromeRendererSchedulerState(crate::ChromeRendererSchedulerStateReader<'a>),
     ChromeWindowHandleEventInfo(crate::ChromeWindowHandleEventInfoReader<'a>),
+    /// As `terminating_flow_ids`, before they were fixed64.
     TerminatingFlowIdsOld(u64),
     ChromeContentSettingsEventInfo(crate::ChromeContentSettingsEventInfoReader<'a>),
     ExtraDoubleCounterTrackUuids(u64),
+    /// Likewise, for `extra_double_counter_track_uuids`.
     ExtraDoubleCounterValues(f64),
+    /// Arrows go through all events with the same id, in order of time.
     FlowIds(u64),
+    /// As `flow_ids`; the arrow ends here, and the id may be used anew.
     TerminatingFlowIds(u64),
     ChromeActiveProcesses(crate::ChromeActiveProcessesReader<'a>),
     Screenshot(crate::ScreenshotReader<'a>),
@@ -653,7 +696,7 @@ impl TrackEvent {
     );
 }
 
-/// `perfetto.protos.TrackEvent.InlineCallstack`.
+/// A stack written out instead of interned.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventInlineCallstack {
     #[pb(message, 1, repeated)] pub frames: Vec<TrackEventInlineCallstackFrame>,
@@ -707,7 +750,7 @@ impl TrackEventInlineCallstack {
     );
 }
 
-/// `perfetto.protos.TrackEvent.InlineCallstack.Frame`.
+/// A frame, as a name and a place in the source.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventInlineCallstackFrame {
     #[pb(string, 1)] pub function_name: Option<String>,
@@ -772,10 +815,11 @@ impl TrackEventInlineCallstackFrame {
     );
 }
 
-/// `perfetto.protos.TrackEvent.LegacyEvent`.
+/// What events of Chrome's JSON format have beyond this one.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventLegacyEvent {
     #[pb(uint64, 1)] pub name_iid: Option<u64>,
+    /// The letter of the JSON format, as a number.
     #[pb(int32, 2)] pub phase: Option<i32>,
     #[pb(int64, 3)] pub duration_us: Option<i64>,
     #[pb(int64, 4)] pub thread_duration_us: Option<i64>,
@@ -811,6 +855,7 @@ impl<'w> rt::Writer<'w> for TrackEventLegacyEventWriter<'w> {
 
 impl TrackEventLegacyEventWriter<'_> {
     #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    /// The letter of the JSON format, as a number.
     #[inline] pub fn phase(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn duration_us(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn thread_duration_us(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
@@ -854,6 +899,7 @@ pub type TrackEventLegacyEventReader<'a> = rt::TypedReader<
 #[derive(Clone, Copy, Debug)]
 pub enum TrackEventLegacyEventField<'a> {
     NameIid(u64),
+    /// The letter of the JSON format, as a number.
     Phase(i32),
     DurationUs(i64),
     ThreadDurationUs(i64),
@@ -938,10 +984,12 @@ impl TrackEventLegacyEvent {
     );
 }
 
-/// `perfetto.protos.TrackEventDefaults`.
+/// Values for track events of the sequence that leave them out.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEventDefaults {
+    /// Their track.
     #[pb(uint64, 11)] pub track_uuid: Option<u64>,
+    /// Tracks of their extra counters.
     #[pb(uint64, 31, repeated)] pub extra_counter_track_uuids: Vec<u64>,
     #[pb(uint64, 45, repeated)] pub extra_double_counter_track_uuids: Vec<u64>,
     /// Fields this build does not know, verbatim.
@@ -956,7 +1004,9 @@ impl<'w> rt::Writer<'w> for TrackEventDefaultsWriter<'w> {
 }
 
 impl TrackEventDefaultsWriter<'_> {
+    /// Their track.
     #[inline] pub fn track_uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
+    /// Tracks of their extra counters.
     #[inline] pub fn extra_counter_track_uuids(&mut self, value: u64) -> &mut Self {
         rt::uint64::<31>(&mut self.s, value);
         self
@@ -974,7 +1024,9 @@ pub type TrackEventDefaultsReader<'a> = rt::TypedReader<'a, TrackEventDefaultsFi
 /// A field of a `perfetto.protos.TrackEventDefaults`.
 #[derive(Clone, Copy, Debug)]
 pub enum TrackEventDefaultsField<'a> {
+    /// Their track.
     TrackUuid(u64),
+    /// Tracks of their extra counters.
     ExtraCounterTrackUuids(u64),
     ExtraDoubleCounterTrackUuids(u64),
     /// A field this build does not know, or one of a foreign wire type.
@@ -1008,7 +1060,7 @@ impl TrackEventDefaults {
     );
 }
 
-/// `perfetto.protos.EventCategory`.
+/// An interned category.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct EventCategory {
     #[pb(uint64, 1)] pub iid: Option<u64>,
@@ -1065,7 +1117,7 @@ impl EventCategory {
     );
 }
 
-/// `perfetto.protos.EventName`.
+/// An interned name of an event.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct EventName {
     #[pb(uint64, 1)] pub iid: Option<u64>,
