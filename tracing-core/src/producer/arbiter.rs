@@ -81,7 +81,7 @@ enum Due {
 }
 
 enum Item {
-    Request(Request),
+    Request(Box<Request>),
     Commit(PendingCommit, Vec<FlushCallback>),
 }
 
@@ -151,13 +151,13 @@ impl Arbiter {
     pub fn create_writer(&self, buffer: BufferId, policy: BufferExhaustedPolicy) -> TraceWriter {
         let id = self.with(|state| {
             let id = state.new_writer_id()?;
-            state.outbox.push_back(Item::Request(Request::RegisterTraceWriter(
+            state.outbox.push_back(Item::Request(Box::new(Request::RegisterTraceWriter(
                 RegisterTraceWriterRequest {
                     trace_writer_id: Some(u32::from(id.0)),
                     target_buffer: Some(u32::from(buffer.0)),
                     ..Default::default()
                 },
-            )));
+            ))));
             Some(id)
         });
         self.0.waker.wake();
@@ -209,7 +209,7 @@ impl Arbiter {
             if state.pending.is_some() {
                 state.close_pending(Vec::new());
             }
-            state.outbox.push_back(Item::Request(request));
+            state.outbox.push_back(Item::Request(Box::new(request)));
         });
         self.0.waker.wake();
     }
@@ -247,7 +247,9 @@ impl Arbiter {
                 }
             };
             let (commit, callbacks) = match item {
-                Item::Request(request) => return Some(Outgoing { request, on_reply: None }),
+                Item::Request(request) => {
+                    return Some(Outgoing { request: *request, on_reply: None });
+                }
                 Item::Commit(commit, callbacks) => (commit, callbacks),
             };
             // Copying chunks and building messages needs no lock: the commit is out of reach already.

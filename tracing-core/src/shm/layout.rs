@@ -152,6 +152,7 @@ impl Layout {
     }
 }
 
+#[allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "at compile time")]
 const _: () = {
     let mut i = 0;
     while i < Layout::ALL.len() {

@@ -291,7 +291,7 @@ impl<'a> Session<'a> {
             let finishing = state.finishing;
             drop(state);
             let sent = match control {
-                Some(Control::Request(request)) => self.tell(request),
+                Some(Control::Request(request)) => self.tell(*request),
                 Some(Control::Sync(done)) => {
                     let request = Request::Sync(SyncRequest::default());
                     self.call(request, Expected::Synced(done))
@@ -321,7 +321,7 @@ impl<'a> Session<'a> {
         let registrations: Vec<_> = state
             .sources
             .values()
-            .map(|registered| Control::Request(register_request(&registered.descriptor)))
+            .map(|registered| Control::Request(Box::new(register_request(&registered.descriptor))))
             .collect();
         for registration in registrations.into_iter().rev() {
             // Before a sync that was asked for meanwhile.

@@ -129,7 +129,7 @@ struct Registered {
 
 /// What others ask of the I/O thread.
 enum Control {
-    Request(Request),
+    Request(Box<Request>),
     Sync(mpsc::Sender<()>),
 }
 
@@ -269,7 +269,7 @@ impl Producer {
         state.sources.insert(name, Registered { descriptor, source });
         // Otherwise it goes with the others when the connection is there.
         if state.connected {
-            state.controls.push_back(Control::Request(request));
+            state.controls.push_back(Control::Request(Box::new(request)));
         }
         drop(state);
         self.shared.wake();
@@ -296,7 +296,9 @@ impl Producer {
             ..Default::default()
         };
         if state.connected {
-            state.controls.push_back(Control::Request(Request::UpdateDataSource(request)));
+            state
+                .controls
+                .push_back(Control::Request(Box::new(Request::UpdateDataSource(request))));
         }
         drop(state);
         self.shared.wake();
@@ -314,7 +316,9 @@ impl Producer {
                 data_source_name: Some(name.to_owned()),
                 ..Default::default()
             };
-            state.controls.push_back(Control::Request(Request::UnregisterDataSource(request)));
+            state
+                .controls
+                .push_back(Control::Request(Box::new(Request::UnregisterDataSource(request))));
         }
         drop(state);
         // The service stops them on its side without telling.
@@ -328,7 +332,7 @@ impl Producer {
             trigger_names: names.into_iter().map(Into::into).collect(),
             ..Default::default()
         };
-        self.shared.control(Control::Request(Request::ActivateTriggers(request)));
+        self.shared.control(Control::Request(Box::new(Request::ActivateTriggers(request))));
     }
 
     /// Waits until the service has dealt with everything sent so far, registrations and commits
