@@ -9,10 +9,10 @@
 //! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `fdatasync` | traces the service writes itself |
 //! | `poll` | `epoll_create1`, `epoll_ctl`, `epoll_wait`, `poll`, `eventfd2` | sleeping until something happens |
 //! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sched_getaffinity` | who and where we are |
-//! | `shm` | `memfd_create`, `ftruncate`, `fcntl` (seals), `fstat`, `fstatfs`, `mmap`, `munmap` | memory shared with producers |
+//! | `shm` | `memfd_create`, `ftruncate`, `fcntl` (seals), `fstat`, `fstatfs`, `mmap`, `munmap` | producers' memory |
 //! | `signal` | `sigaction`, `socketpair` (through `signal-hook`) | Ctrl-C as a descriptor |
 //! | `socket/address` | `access` | finding the daemon |
-//! | `socket/listen` | `socket`, `bind`, `listen`, `accept4`, `connect`, `stat`, `unlink`, `chown`, `chmod` | being found |
+//! | `socket/listen` | `socket`, `bind`, `listen`, `accept4`, `connect`, `stat`, `unlink`, `chmod` | being found |
 //! | `socket/stream` | `connect`, `sendmsg`, `recvmsg`, `getsockopt`, `shutdown` | talking to peers |
 
 pub mod clock;

@@ -7,6 +7,9 @@
 mod local;
 mod socket;
 
+#[cfg(test)]
+mod tests;
+
 use core::fmt;
 use std::os::fd::OwnedFd;
 use std::time::Duration;

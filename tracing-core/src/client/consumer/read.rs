@@ -8,7 +8,7 @@
 //!   file:  0a LEN packet 1 | 0a LEN packet 2 | ...       field 1 of Trace
 //! ```
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -77,7 +77,14 @@ impl Consumer {
         out: &mut dyn Write,
         inactivity: Duration,
     ) -> Result<ReadSummary, ConsumerError> {
-        self.read_buffers(inactivity, |packet| write_packet(out, packet))
+        // Packets are small and many; one write each would cost more than all the rest.
+        let mut out = BufWriter::with_capacity(1 << 17, out);
+        let summary = self.read_buffers(inactivity, |packet| write_packet(&mut out, packet));
+        // Also after an error: what came before it is whole.
+        let flushed = out.flush();
+        let summary = summary?;
+        flushed.map_err(ConsumerError::Output)?;
+        Ok(summary)
     }
 }
 

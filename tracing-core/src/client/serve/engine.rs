@@ -27,6 +27,9 @@ const KEY_CLIENTS: u64 = 1 << 16;
 /// Bytes read from one connection in a turn.
 const READ_BYTES: usize = 128 * 1024;
 
+/// Peers cut before the log says so only now and then.
+const FAULTS_LOGGED: u64 = 16;
+
 /// How long accepting pauses when descriptors have run out.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 
@@ -48,6 +51,8 @@ pub(super) struct Engine {
     /// What happened while effects were carried out.
     follow_ups: VecDeque<Input>,
     files: Files,
+    /// Connections closed for what their peers did.
+    faults: u64,
     log: Log,
     machine_name: String,
     buf: Box<[u8]>,
@@ -90,6 +95,7 @@ impl Engine {
             follow_ups: VecDeque::new(),
             files: Files::start(wake.clone())?,
             wake,
+            faults: 0,
             log,
             buf: vec![0; READ_BYTES].into_boxed_slice(),
         };
@@ -333,13 +339,9 @@ impl Engine {
         self.dirty.remove(&client);
         match over {
             Over::Left => {}
-            Over::Frame(error) => self.say(LogLevel::Error, &format!("{error}, connection closed")),
-            Over::Descriptors => {
-                self.say(LogLevel::Error, "too many descriptors in a message, connection closed");
-            }
-            Over::Slow => {
-                self.say(LogLevel::Error, "peer does not read its replies, connection closed");
-            }
+            Over::Frame(error) => self.fault(&error.to_string()),
+            Over::Descriptors => self.fault("too many descriptors in a message"),
+            Over::Slow => self.fault("a peer does not read its replies"),
         }
         if let Link::Local(mailbox) = &peer.link {
             mailbox.close();
@@ -486,6 +488,16 @@ impl Engine {
         }
         if !self.dirty.is_empty() || !self.backlog.is_empty() {
             self.wake.wake();
+        }
+    }
+
+    /// Logs why a peer was cut. A peer that comes back to be cut again must not fill the log, so the
+    /// lines become rare as they become many.
+    fn fault(&mut self, text: &str) {
+        self.faults += 1;
+        if self.faults <= FAULTS_LOGGED || self.faults.is_power_of_two() {
+            let text = format!("{text}, connection closed ({} so far)", self.faults);
+            self.say(LogLevel::Error, &text);
         }
     }
 
