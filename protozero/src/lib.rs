@@ -77,6 +77,7 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 #[cfg(all(test, not(feature = "std")))]
+#[macro_use]
 extern crate std;
 
 pub mod decode;

@@ -1,4 +1,5 @@
 use super::{tag, varint, zigzag};
+use std::vec::Vec;
 
 /// The obvious encoder, as an oracle.
 fn slow(mut value: u64) -> Vec<u8> {
