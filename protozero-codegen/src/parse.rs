@@ -1,5 +1,9 @@
 //! Text to [`Schema`]: the only file that names protobuf-parse. Its descriptors stop here.
 
+mod default;
+mod imports;
+mod place;
+
 use std::collections::BTreeMap;
 
 use protobuf::descriptor::field_descriptor_proto::{Label as PbLabel, Type as PbType};
@@ -13,8 +17,8 @@ use crate::Source;
 use crate::comments::{self, Note, Notes};
 use crate::error::Error;
 use crate::model::{
-    Default, EnumId, EnumValue, Enumeration, Field, File, Kind, Label, Message, MessageId, Method,
-    Oneof, Path, Schema, Service, cycles,
+    EnumId, EnumValue, Enumeration, Field, File, Kind, Label, Message, MessageId, Method, Oneof,
+    Path, Schema, Service, cycles,
 };
 
 /// Parses and resolves all sources; files keep their order.
@@ -67,7 +71,7 @@ fn descriptors(sources: &[Source]) -> Result<Vec<FileDescriptorProto>, Error> {
     }
     let parsed = parser
         .parse_and_typecheck()
-        .map_err(|e| located(sources, &folder.path().display().to_string(), &e))?
+        .map_err(|e| place::located(sources, &folder.path().display().to_string(), &e))?
         .file_descriptors;
     sources
         .iter()
@@ -79,137 +83,6 @@ fn descriptors(sources: &[Source]) -> Result<Vec<FileDescriptorProto>, Error> {
                 .ok_or_else(|| whole(source, "the parser lost this file".into()))
         })
         .collect()
-}
-
-/// Recovers file, line and column from the texts of the parser's error chain: `error in `FILE`: at
-/// LINE:COLUMN: MESSAGE`. Errors found after parsing name no place; then it is the file as a whole.
-fn located(sources: &[Source], folder: &str, error: &anyhow::Error) -> Error {
-    let text = error.chain().map(ToString::to_string).last().unwrap_or_default();
-    let mut found = Error { file: String::new(), line: 0, column: 0, message: text };
-    for link in error.chain() {
-        let link = link.to_string();
-        if let Some((file, rest)) = link.strip_prefix("error in `").and_then(|r| r.split_once('`'))
-        {
-            found.file =
-                file.strip_prefix(folder).unwrap_or(file).trim_start_matches('/').to_owned();
-            if let Some(message) = rest.strip_prefix(": ") {
-                found.message = message.to_owned();
-            }
-        }
-    }
-    let place = found.message.strip_prefix("at ").and_then(|rest| {
-        let (line, rest) = rest.split_once(':')?;
-        let (column, message) = rest.split_once(": ")?;
-        Some((line.parse().ok()?, column.parse().ok()?, message.to_owned()))
-    });
-    if let Some((line, column, message)) = place {
-        (found.line, found.column, found.message) = (line, column, message);
-    }
-    if found.file.is_empty() && sources.len() == 1 {
-        found.file.clone_from(&sources[0].path);
-    }
-    if found.line == 0
-        && let Some(source) = sources.iter().find(|s| s.path == found.file)
-    {
-        (found.line, found.column) = guess(&source.text, &found.message);
-    }
-    found
-}
-
-/// Where a message without a place means: its first quoted name, as it stands in the text after the
-/// declaration of the scope that is quoted second, if there is one.
-fn guess(text: &str, message: &str) -> (u32, u32) {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let (Some(name), scope) = (quoted.next(), quoted.next()) else { return (0, 0) };
-    let name = name.trim_start_matches('.');
-    let scope = scope.and_then(|s| s.rsplit('.').next()).unwrap_or_default();
-    let start = comments::scan(text)
-        .iter()
-        .find(|(path, _)| path.rsplit('.').next() == Some(scope))
-        .map_or(0, |(_, note)| note.line);
-    let word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-    let mut found = (0, 0);
-    for (line, content) in (1..).zip(text.lines()).filter(|(line, _)| *line >= start) {
-        for (at, _) in content.match_indices(name) {
-            let whole =
-                !content[..at].ends_with(word) && !content[at + name.len()..].starts_with(word);
-            // Of a duplicate the second is meant, of an unknown name the first.
-            if whole && (found == (0, 0) || message.starts_with("Non-unique")) {
-                let column = u32::try_from(content[..at].chars().count()).unwrap_or(0) + 1;
-                found = (line, column);
-            }
-        }
-    }
-    found
-}
-
-/// Imports, checked before the parser follows them: it would recurse for ever on a circle.
-mod imports {
-    use super::{BTreeMap, Error, Source};
-
-    pub(super) fn check(sources: &[Source]) -> Result<(), Error> {
-        let graph: BTreeMap<&str, Vec<(u32, &str)>> =
-            sources.iter().map(|s| (s.path.as_str(), of(&s.text))).collect();
-        let mut done = BTreeMap::new();
-        for source in sources {
-            visit(&graph, &source.path, &mut done)?;
-        }
-        Ok(())
-    }
-
-    /// Import statements at the start of a line, with their line.
-    fn of(text: &str) -> Vec<(u32, &str)> {
-        let mut found = Vec::new();
-        for (at, line) in (1..).zip(text.lines()) {
-            let rest = line.trim_start().strip_prefix("import").map(str::trim_start);
-            let Some(rest) = rest else { continue };
-            let rest = ["public", "weak"].iter().find_map(|w| rest.strip_prefix(w)).unwrap_or(rest);
-            let mut quoted = rest.trim_start().split(['"', '\'']);
-            if quoted.next() == Some("") {
-                found.extend(quoted.next().map(|path| (at, path)));
-            }
-        }
-        found
-    }
-
-    /// Depth first; `false` in `done` means the file is being visited.
-    fn visit<'a>(
-        graph: &BTreeMap<&'a str, Vec<(u32, &'a str)>>,
-        start: &'a str,
-        done: &mut BTreeMap<&'a str, bool>,
-    ) -> Result<(), Error> {
-        let mut stack = vec![(start, 0)];
-        while let Some((file, next)) = stack.pop() {
-            if next == 0 && done.insert(file, false) == Some(true) {
-                done.insert(file, true);
-                continue;
-            }
-            let Some(&(line, import)) = graph.get(file).and_then(|list| list.get(next)) else {
-                done.insert(file, true);
-                continue;
-            };
-            stack.push((file, next + 1));
-            if done.get(import) == Some(&false) {
-                return Err(Error {
-                    file: file.to_owned(),
-                    line,
-                    column: 1,
-                    message: format!("import of {import} makes a circle"),
-                });
-            }
-            if !done.contains_key(import) && graph.contains_key(import) {
-                stack.push((import, 0));
-            } else if !graph.contains_key(import) && !import.starts_with("google/protobuf/") {
-                return Err(Error {
-                    file: file.to_owned(),
-                    line,
-                    column: 1,
-                    message: format!("imported file {import} is not among the sources"),
-                });
-            }
-        }
-        Ok(())
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -422,7 +295,7 @@ impl Builder<'_> {
             label == Label::Repeated && kind.packable() && d.options.packed.unwrap_or(proto3);
         let default = match d.default_value.as_deref() {
             None => None,
-            Some(text) => match default(kind, text) {
+            Some(text) => match default::value(kind, text) {
                 Some(value) => Some(value),
                 None => return fail(format!("default {text} does not fit the type")),
             },
@@ -480,49 +353,6 @@ fn path(package: &str, outer: &[String], name: &str) -> Path {
     let mut parts = outer.to_vec();
     parts.push(name.to_owned());
     Path { package: package.to_owned(), parts }
-}
-
-fn default(kind: Kind, text: &str) -> Option<Default> {
-    Some(match kind {
-        Kind::Float | Kind::Double => Default::Float(text.parse().ok()?),
-        Kind::Bool => Default::Bool(text.parse().ok()?),
-        Kind::String => Default::Text(text.to_owned()),
-        Kind::Bytes => Default::Bytes(unescape(text)?),
-        Kind::Enum(_) => Default::Enum(text.to_owned()),
-        Kind::Message(_) => return None,
-        _ => Default::Int(text.parse().ok()?),
-    })
-}
-
-/// The C escapes a descriptor keeps a bytes default in.
-fn unescape(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
-    let mut bytes = text.bytes();
-    while let Some(b) = bytes.next() {
-        if b != b'\\' {
-            out.push(b);
-            continue;
-        }
-        out.push(match bytes.next()? {
-            b'n' => b'\n',
-            b'r' => b'\r',
-            b't' => b'\t',
-            first @ b'0'..=b'7' => {
-                let mut value = u32::from(first - b'0');
-                for _ in 0..2 {
-                    let digit = bytes.next().filter(|b| (b'0'..=b'7').contains(b))?;
-                    value = value * 8 + u32::from(digit - b'0');
-                }
-                u8::try_from(value).ok()?
-            }
-            b'x' => {
-                let digits = [bytes.next()?, bytes.next()?];
-                u8::from_str_radix(core::str::from_utf8(&digits).ok()?, 16).ok()?
-            }
-            other => other,
-        });
-    }
-    Some(out)
 }
 
 #[cfg(test)]
