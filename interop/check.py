@@ -14,6 +14,10 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as schema
 
 # Sequence of the service's own packets.
 SERVICE_SEQUENCE = 1
+# What the example is started with, and the size of its large text.
+EXAMPLE_THREADS = 4
+EXAMPLE_EVENTS = 2000
+LARGE = 8 << 20
 # Faults told; the rest is counted.
 FAULTS_MAX = 12
 
@@ -214,8 +218,31 @@ def check_probes(trace):
 
 
 def check_example(trace):
-    trace.fault("the example's packets are not described yet")
-    return ""
+    """Slices of four threads, numbered from 0 on a sequence each, and one packet of 8 MiB."""
+    numbers = collections.defaultdict(list)
+    ends = collections.Counter()
+    for packet in trace.of("track_event"):
+        sequence = packet.trusted_packet_sequence_id
+        if packet.track_event.type == schema.TrackEvent.TYPE_SLICE_END:
+            ends[sequence] += 1
+        for argument in packet.track_event.debug_annotations:
+            if argument.name == "number":
+                numbers[sequence].append(argument.uint_value)
+        trace.need(packet.timestamp, "track event without time")
+    trace.need(len(numbers) == EXAMPLE_THREADS, f"{len(numbers)} sequences of track events")
+    for sequence, got in sorted(numbers.items()):
+        if got != list(range(EXAMPLE_EVENTS)):
+            wrong = next((i for i, n in enumerate(got) if n != i), len(got))
+            trace.fault(f"sequence {sequence}: {len(got)} begins; at {wrong}: {got[wrong:wrong+3]}")
+        trace.need(ends[sequence] == len(got), f"sequence {sequence}: {ends[sequence]} ends")
+    trace.need(len(trace.of("track_descriptor")) == EXAMPLE_THREADS, "track descriptors")
+    large = [p.for_testing.str for p in trace.of("for_testing")]
+    trace.need(len(large) == 1, f"{len(large)} large packets")
+    if large:
+        alphabet = "abcdefghijklmnopqrstuvwxyz"
+        wanted = (alphabet * (LARGE // 26 + 1))[:LARGE]
+        trace.need(large[0] == wanted, f"the large packet differs ({len(large[0])} bytes)")
+    return f"{sum(map(len, numbers.values()))} slices, a packet of {LARGE >> 20} MiB"
 
 
 CHECKS = {

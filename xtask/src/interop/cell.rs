@@ -114,7 +114,11 @@ impl Cell {
             wait_for_socket(&mut service, &folder.join(socket), PATIENCE)?;
         }
         let source = match self.source {
-            Source::Example => Command::new(place.ours.join("examples/producer")),
+            Source::Example => {
+                let mut command = Command::new(place.ours.join("examples/producer"));
+                command.args(["--threads", "4", "--events", "2000"]);
+                command
+            }
             Source::Probes => {
                 let mut command = program(Side::Ours, "tracebox");
                 command.arg("traced_probes");
@@ -129,10 +133,7 @@ impl Cell {
         perfetto.arg("--txt").arg("-c").arg(&config).arg("-o").arg(&trace);
         Running::start("consumer", perfetto, folder)?.wait(PATIENCE)?;
         service.still_runs()?;
-        // An example may be done when its data is; a daemon stays.
-        if self.source != Source::Example {
-            source.still_runs()?;
-        }
+        source.still_runs()?;
         self.check(place, &trace, source.id())
     }
 
@@ -154,8 +155,8 @@ impl Cell {
         let sources = match self.source {
             // Small shared memory, so that the packet of 8 MB has to go round many times.
             Source::Example => {
-                "data_sources { config { name: \"example.producer\" target_buffer: 0 } }
-                 producers { producer_name: \"example.producer\" shm_size_kb: 256 page_size_kb: 4 }"
+                "data_sources { config { name: \"com.example.rust\" } }
+                 producers { producer_name: \"rust-example\" shm_size_kb: 256 page_size_kb: 4 }"
             }
             Source::Probes => {
                 "data_sources { config { name: \"linux.process_stats\" process_stats_config {
