@@ -14,8 +14,12 @@ pub struct DecodeError {
 }
 
 /// The ways bytes can fail to be a protobuf message.
+///
+/// As wide as a register on purpose: where a result is either a number or an error, the two then
+/// share whole registers, and code that reads a field does not take numbers to pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[repr(usize)]
 pub enum DecodeErrorKind {
     /// A value, or the length in front of it, ends after the input does.
     Truncated,
@@ -23,8 +27,10 @@ pub enum DecodeErrorKind {
     VarintTooLong,
     /// Field number 0, or one above 2^29-1.
     FieldNumber,
-    /// A group (wire types 3 and 4) or a wire type that does not exist (6 and 7).
-    WireType(u8),
+    /// A group, which traces do not use (wire types 3 and 4).
+    Group,
+    /// A wire type that does not exist (6 and 7).
+    WireType,
     /// A known field came with another wire type than its schema says.
     WireTypeMismatch,
     /// A packed run of fixed-width numbers is not a multiple of their width.
@@ -53,7 +59,8 @@ impl fmt::Display for DecodeErrorKind {
             Self::Truncated => "the input ends inside a field",
             Self::VarintTooLong => "varint longer than 10 bytes",
             Self::FieldNumber => "field number out of range",
-            Self::WireType(t) => return write!(f, "unsupported wire type {t}"),
+            Self::Group => "groups are not supported",
+            Self::WireType => "unknown wire type",
             Self::WireTypeMismatch => "wire type differs from the schema",
             Self::PackedLength => "packed run is not a multiple of its element width",
             Self::Utf8 => "string is not UTF-8",

@@ -3,8 +3,8 @@
 //! All is generic over the field number, so that tags are constants of the code they end up in.
 
 pub use crate::decode::{
-    DecodeContext, Field, Fields, PackedFixed32, PackedFixed64, PackedVarint, Reader, TypedField,
-    TypedReader, Value,
+    DecodeContext, Field, Fields, Malformed, PackedFixed32, PackedFixed64, PackedVarint, Reader,
+    TypedField, TypedReader, Value,
 };
 pub use crate::encode::Scope;
 pub use crate::error::{DecodeError, DecodeErrorKind, WriteError};
@@ -151,6 +151,6 @@ pub fn encode<M: crate::Message>(message: &M) -> alloc::vec::Vec<u8> {
 pub fn run<'a, F: TypedField<'a>>(
     fields: &mut Fields<'a>,
     element: u32,
-) -> Result<Option<F>, DecodeError> {
+) -> Result<Option<F>, Malformed> {
     fields.begin_run(element).map(|()| None)
 }

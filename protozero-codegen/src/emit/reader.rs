@@ -55,7 +55,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         }
         impl<'a> rt::TypedField<'a> for #field<'a> {
             #[inline(always)]
-            fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+            fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
                 let field = match tag {
                     #(#arms)*
                     _ => Self::Unknown(f.unknown(tag)?),

@@ -32,45 +32,30 @@ macro_rules! writer {
 }
 
 macro_rules! reader {
-    ($name:ident, $field:ident { $($variant:ident($type:ty) = $tag:literal $read:ident $(=> $wrap:ident)?,)* }) => {
+    ($name:ident, $field:ident {
+        $($variant:ident($type:ty) = $tag:literal $read:ident $(=> $wrap:ident)?,)*
+    } $(runs { $($run:literal of $element:literal,)* })?) => {
+        pub type $name<'a> = rt::TypedReader<'a, $field<'a>>;
         #[derive(Clone, Copy, Debug)]
         pub enum $field<'a> {
             $($variant($type),)*
             Unknown(rt::Field<'a>),
         }
-        #[derive(Clone, Copy, Debug)]
-        pub struct $name<'a> {
-            fields: rt::Fields<'a>,
-        }
-        impl<'a> $name<'a> {
-            #[inline]
-            pub const fn new(bytes: &'a [u8]) -> Self {
-                Self { fields: rt::Fields::new(bytes) }
-            }
+        impl<'a> rt::TypedField<'a> for $field<'a> {
             #[inline(always)]
-            fn field(&mut self) -> Result<Option<$field<'a>>, rt::DecodeError> {
-                let f = &mut self.fields;
-                loop {
-                    let Some(tag) = f.next_tag()? else { return Ok(None) };
-                    return Ok(Some(match tag {
-                        $($tag => reader!(@arm f $field $variant $read $($wrap)?),)*
-                        _ => $field::Unknown(f.unknown(tag)?),
-                    }));
-                }
-            }
-        }
-        impl<'a> Iterator for $name<'a> {
-            type Item = Result<$field<'a>, rt::DecodeError>;
-            #[inline]
-            fn next(&mut self) -> Option<Self::Item> {
-                self.field().transpose()
+            fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+                let field = match tag {
+                    $($tag => reader!(@arm f $field $variant $read $($wrap)?),)*
+                    $($($run => {
+                        f.begin_run($element)?;
+                        return Ok(None);
+                    })*)?
+                    _ => Self::Unknown(f.unknown(tag)?),
+                };
+                Ok(Some(field))
             }
         }
     };
-    (@arm $f:ident $field:ident $variant:ident run $element:ident) => {{
-        $f.begin_run($element)?;
-        continue
-    }};
     (@arm $f:ident $field:ident $variant:ident $read:ident) => { $field::$variant($f.$read()?) };
     (@arm $f:ident $field:ident $variant:ident $read:ident $wrap:ident) => {
         $field::$variant($wrap::new($f.$read()?))
@@ -103,52 +88,15 @@ writer!(TrackEventWriter,
     uint64 track_uuid 11 u64;
     debug_annotations 4 DebugAnnotationWriter);
 
-/// With a run, which the macro does not spell.
-#[derive(Clone, Copy, Debug)]
-pub enum TrackEventField<'a> {
-    CategoryIids(u64),
-    DebugAnnotations(DebugAnnotationReader<'a>),
-    Type(i32),
-    NameIid(u64),
-    TrackUuid(u64),
-    Unknown(rt::Field<'a>),
-}
-#[derive(Clone, Copy, Debug)]
-pub struct TrackEventReader<'a> {
-    fields: rt::Fields<'a>,
-}
-impl<'a> TrackEventReader<'a> {
-    #[inline]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self { fields: rt::Fields::new(bytes) }
-    }
-    #[inline(always)]
-    fn field(&mut self) -> Result<Option<TrackEventField<'a>>, rt::DecodeError> {
-        let f = &mut self.fields;
-        loop {
-            let Some(tag) = f.next_tag()? else { return Ok(None) };
-            return Ok(Some(match tag {
-                24 => TrackEventField::CategoryIids(f.uint64()?),
-                26 => {
-                    f.begin_run(24)?;
-                    continue;
-                }
-                34 => TrackEventField::DebugAnnotations(DebugAnnotationReader::new(f.bytes()?)),
-                72 => TrackEventField::Type(f.enumeration()?),
-                80 => TrackEventField::NameIid(f.uint64()?),
-                88 => TrackEventField::TrackUuid(f.uint64()?),
-                _ => TrackEventField::Unknown(f.unknown(tag)?),
-            }));
-        }
-    }
-}
-impl<'a> Iterator for TrackEventReader<'a> {
-    type Item = Result<TrackEventField<'a>, rt::DecodeError>;
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.field().transpose()
-    }
-}
+reader!(TrackEventReader, TrackEventField {
+    CategoryIids(u64) = 24 uint64,
+    DebugAnnotations(DebugAnnotationReader<'a>) = 34 bytes => DebugAnnotationReader,
+    Type(i32) = 72 enumeration,
+    NameIid(u64) = 80 uint64,
+    TrackUuid(u64) = 88 uint64,
+} runs {
+    26 of 24,
+});
 
 writer!(TracePacketWriter,
     uint64 timestamp 8 u64, uint32 trusted_packet_sequence_id 10 u32;

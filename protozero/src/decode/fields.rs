@@ -4,14 +4,11 @@
 //! A generated reader matches on whole tags:
 //!
 //! ```text
-//! loop {
-//!     let Some(tag) = fields.next_tag()? else { return Ok(None) };
-//!     return Ok(Some(match tag {
-//!         8  => Timestamp(fields.uint64()?),
-//!         24 => CategoryIids(fields.uint64()?),
-//!         26 => { fields.begin_run(24)?; continue }    the same field, packed: from here on
-//!         _  => Unknown(fields.unknown(tag)?),         next_tag says 24 until the run is over
-//!     }));
+//! match tag {
+//!     8  => Timestamp(fields.uint64()?),
+//!     24 => CategoryIids(fields.uint64()?),
+//!     26 => { fields.begin_run(24)?; return Ok(None) }    the same field, packed: from here on
+//!     _  => Unknown(fields.unknown(tag)?),                next_tag says 24 until the run is over
 //! }
 //! ```
 
@@ -19,9 +16,17 @@ use super::field::{Field, utf8};
 use super::reader::field;
 use super::take::{self, Taken};
 use crate::error::{DecodeError, DecodeErrorKind};
+use crate::wire::tag::VARINT;
 use crate::wire::zigzag;
 
-/// See the module. After an error (but for one about UTF-8) there are no more fields.
+/// Something is wrong with the field being read; what and where, [`Fields::fail`] finds out.
+///
+/// Without content on purpose: an error passed through the code that reads a field would have to be
+/// kept beside every value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+/// See the module. After [`Fields::fail`] (but for bad UTF-8) there are no more fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
     rest: &'a [u8],
@@ -46,9 +51,9 @@ impl<'a> Fields<'a> {
     /// The tag of the next field or element; `None` at the end.
     ///
     /// # Errors
-    /// [`DecodeError`] with the offset of the field that is malformed.
+    /// [`Malformed`] if it is no tag.
     #[inline(always)]
-    pub fn next_tag(&mut self) -> Result<Option<u32>, DecodeError> {
+    pub fn next_tag(&mut self) -> Result<Option<u32>, Malformed> {
         if self.element != 0 {
             if !self.rest.is_empty() {
                 return Ok(Some(self.element));
@@ -66,9 +71,9 @@ impl<'a> Fields<'a> {
     /// Enters a packed run whose elements, if they stood alone, would have the tag `element`.
     ///
     /// # Errors
-    /// [`DecodeError`] if the input ends before the run does.
+    /// [`Malformed`] if the input ends before the run does.
     #[inline(always)]
-    pub fn begin_run(&mut self, element: u32) -> Result<(), DecodeError> {
+    pub fn begin_run(&mut self, element: u32) -> Result<(), Malformed> {
         let run = self.take(take::bytes)?;
         self.after = self.rest;
         self.rest = run;
@@ -79,9 +84,9 @@ impl<'a> Fields<'a> {
     /// The field whose tag was just read, whatever it is.
     ///
     /// # Errors
-    /// As [`Reader::next_field`](super::Reader::next_field).
+    /// [`Malformed`] as [`Reader::next_field`](super::Reader::next_field) has errors.
     #[inline(always)]
-    pub fn unknown(&mut self, tag: u32) -> Result<Field<'a>, DecodeError> {
+    pub fn unknown(&mut self, tag: u32) -> Result<Field<'a>, Malformed> {
         #[cold]
         #[inline(never)]
         fn unknown<'a>(start: &'a [u8], tag: u32, rest: &'a [u8]) -> Taken<'a, Field<'a>> {
@@ -91,26 +96,45 @@ impl<'a> Fields<'a> {
         self.take(|rest| unknown(start, tag, rest))
     }
 
+    /// After [`Malformed`]: what is wrong, and the offset of the field. It is final, but for a string
+    /// that is not UTF-8: that was read, and the next field comes after it.
     #[inline(always)]
-    fn take<T>(&mut self, take: impl FnOnce(&'a [u8]) -> Taken<'a, T>) -> Result<T, DecodeError> {
+    pub fn fail(&mut self) -> DecodeError {
+        let kind = diagnose(self.start, self.rest, self.element);
+        if kind != DecodeErrorKind::Utf8 {
+            self.rest = &[];
+            self.after = &[];
+        }
+        kind.at(self.len - self.start.len())
+    }
+
+    #[inline(always)]
+    fn take<T>(&mut self, take: impl FnOnce(&'a [u8]) -> Taken<'a, T>) -> Result<T, Malformed> {
         match take(self.rest) {
             Ok((value, rest)) => {
                 self.rest = rest;
                 Ok(value)
             }
-            Err(kind) => {
-                // An error is final, also one inside a run.
-                self.rest = &[];
-                self.after = &[];
-                Err(self.error(kind))
-            }
+            Err(_) => Err(Malformed),
         }
     }
+}
 
-    #[inline(always)]
-    fn error(&self, kind: DecodeErrorKind) -> DecodeError {
-        kind.at(self.len - self.start.len())
+/// What is wrong with the field that begins at `start`, or with the `element` at `rest` of its run.
+/// Reads it once more, slowly.
+#[cold]
+#[inline(never)]
+fn diagnose(start: &[u8], rest: &[u8], element: u32) -> DecodeErrorKind {
+    if element & 7 != VARINT {
+        return DecodeErrorKind::PackedLength;
     }
+    let read = if element != 0 {
+        take::varint(rest).map(|_| ())
+    } else {
+        take::tag(start).and_then(|(tag, rest)| field(start, tag, rest)).map(|_| ())
+    };
+    // A field in order can only be a string that is none.
+    read.err().unwrap_or(DecodeErrorKind::Utf8)
 }
 
 /// Little-endian numbers of either width.
@@ -131,9 +155,9 @@ macro_rules! reads {
             $($(#[$doc])*
             ///
             /// # Errors
-            /// [`DecodeError`] if the input ends before the value does, or the varint is too long.
+            /// [`Malformed`] if the input ends before the value does, or the varint is too long.
             #[inline(always)]
-            pub fn $name(&mut self) -> Result<$type, DecodeError> {
+            pub fn $name(&mut self) -> Result<$type, Malformed> {
                 self.take($wire).map(|$v| $convert)
             })*
         }
@@ -179,7 +203,7 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// As [`Fields::bytes`]; and if it is not UTF-8, after which reading goes on.
     #[inline(always)]
-    pub fn string(&mut self) -> Result<&'a str, DecodeError> {
-        utf8(self.bytes()?).map_err(|kind| self.error(kind))
+    pub fn string(&mut self) -> Result<&'a str, Malformed> {
+        utf8(self.bytes()?).map_err(|_| Malformed)
     }
 }

@@ -14,11 +14,11 @@ mod take;
 mod typed;
 
 pub use field::{Field, Value};
-pub use fields::Fields;
+pub use fields::{Fields, Malformed};
 pub use limits::DecodeContext;
 pub use packed::{PackedFixed32, PackedFixed64, PackedVarint};
 pub use reader::Reader;
-pub use typed::{TypedField, TypedReader};
+pub use typed::{TypedField, TypedFields, TypedReader};
 
 #[cfg(all(test, feature = "alloc"))]
 mod props;

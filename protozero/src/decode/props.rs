@@ -55,7 +55,8 @@ fn slow(bytes: &[u8]) -> Slow<'_> {
                     at += len as usize;
                     Value::Len(&bytes[from..at])
                 }
-                other => return Err(DecodeErrorKind::WireType(other as u8)),
+                3 | 4 => return Err(DecodeErrorKind::Group),
+                _ => return Err(DecodeErrorKind::WireType),
             };
             Ok((tag as u32 >> 3, value))
         })();
@@ -118,9 +119,9 @@ proptest! {
                 Ok(None) => break None,
                 Ok(Some(tag)) => match fields.unknown(tag) {
                     Ok(f) => got.push((f.number, f.value)),
-                    Err(e) => break Some(e),
+                    Err(_) => break Some(fields.fail()),
                 },
-                Err(e) => break Some(e),
+                Err(_) => break Some(fields.fail()),
             }
         };
         prop_assert_eq!(fields.next_tag(), Ok(None));

@@ -87,7 +87,8 @@ pub(super) fn field<'a>(start: &'a [u8], tag: u32, rest: &'a [u8]) -> take::Take
         tag::FIXED32 => {
             take::array(rest).map(|(v, rest)| (Value::Fixed32(u32::from_le_bytes(v)), rest))?
         }
-        other => return Err(DecodeErrorKind::WireType(other as u8)),
+        3 | 4 => return Err(DecodeErrorKind::Group),
+        _ => return Err(DecodeErrorKind::WireType),
     };
     let raw = start.get(..start.len() - rest.len()).unwrap_or_default();
     Ok((Field { number: tag >> 3, value, raw }, rest))

@@ -2,7 +2,7 @@
 
 use std::vec::Vec;
 
-use super::{Field, Fields, PackedFixed32, PackedFixed64, PackedVarint, Reader, Value};
+use super::{Field, Fields, Malformed, PackedFixed32, PackedFixed64, PackedVarint, Reader, Value};
 use crate::error::DecodeErrorKind::{self, *};
 
 /// All fields, or the error that ends them.
@@ -64,8 +64,8 @@ fn what_is_not_protobuf() {
     // Upstream cuts the number of tag 2^35 + 8 to 1.
     check(&[0x88, 0x80, 0x80, 0x80, 0x80, 1, 1], Err((FieldNumber, 0)));
     check(&[0xf8, 0xff, 0xff, 0xff, 0x1f, 1], Err((FieldNumber, 0)));
-    for (tag, wire_type) in [(0x0b, 3), (0x0c, 4), (0x0e, 6), (0x0f, 7)] {
-        check(&[8, 1, tag, 0], Err((WireType(wire_type), 2)));
+    for (tag, kind) in [(0x0b, Group), (0x0c, Group), (0x0e, WireType), (0x0f, WireType)] {
+        check(&[8, 1, tag, 0], Err((kind, 2)));
     }
     let eleven = [8, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0];
     check(&eleven, Err((VarintTooLong, 0)));
@@ -145,7 +145,7 @@ fn numbers(bytes: &[u8]) -> (Vec<u64>, Vec<Result<&str, crate::DecodeError>>, us
         match result {
             Ok(true) => {}
             Ok(false) => return (numbers, texts, unknown),
-            Err(error) => texts.push(Err(error)),
+            Err(Malformed) => texts.push(Err(fields.fail())),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Bytes of known messages, and what happens where ranges end.
 
+use std::cell::Cell;
 use std::vec::Vec;
 
 use super::{Range, Scope, Sink, Slot, StreamOf};
@@ -411,27 +412,25 @@ fn roots_begin_behind_what_the_sink_put_there() {
 
 /// A sink whose memory is scribbled over by somebody else.
 struct Hostile {
-    memory: Vec<Vec<u8>>,
+    memory: Vec<Vec<Cell<u8>>>,
     scribble: u8,
     seen: usize,
 }
 
 #[allow(unsafe_code)]
 // SAFETY:
-// - valid and unshared: each range is a heap buffer of its own; it is scribbled over through the
-//   range's pointer, inside the one call in which the stream looks on.
+// - valid and unshared: each range is a heap buffer of its own; of cells, so that references to it
+//   are allowed to see it change, and the scribbling happens while the stream is in this call.
 unsafe impl Sink for Hostile {
     fn next_range(
         &mut self,
         _used: usize,
         open: &mut super::OpenSlots<'_>,
     ) -> Result<Range, WriteError> {
-        if let Some(last) = self.memory.last_mut() {
-            last.fill(self.scribble);
-        }
+        self.memory.iter().flatten().for_each(|byte| byte.set(self.scribble));
         self.seen += open.count();
-        let mut memory = vec![0; 64];
-        let ptr = std::ptr::NonNull::from(memory.as_mut_slice()).cast();
+        let memory = vec![Cell::new(0); 64];
+        let ptr = std::ptr::NonNull::from(memory.as_slice()).cast();
         self.memory.push(memory);
         Ok(Range::from_raw(ptr, 64))
     }

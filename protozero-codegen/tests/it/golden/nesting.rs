@@ -131,7 +131,7 @@ pub enum TreeField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TreeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Left(TreeReader::new(f.bytes()?)),
             18 => Self::Children(TreeReader::new(f.bytes()?)),
@@ -205,7 +205,7 @@ pub enum TreeLeafField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TreeLeafField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Kind(TreeLeafKind(f.enumeration()?)),
             18 => Self::Scalars(crate::golden::ScalarsReader::new(f.bytes()?)),
@@ -290,7 +290,7 @@ pub enum OptionField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for OptionField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Type(f.int32()?),
             16 => Self::Self_(f.int32()?),
@@ -357,7 +357,7 @@ pub enum TreeLeafField_<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TreeLeafField_<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::S(TreeLeafSelf(f.enumeration()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -403,7 +403,7 @@ pub enum ExtendedField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ExtendedField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };

@@ -119,7 +119,7 @@ pub enum ThreeField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ThreeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Number(f.int32()?),
             16 => Self::Maybe(f.int32()?),
@@ -201,7 +201,7 @@ pub enum ThreeCountsEntryField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ThreeCountsEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Key(f.string()?),
             16 => Self::Value(f.int32()?),
@@ -258,7 +258,7 @@ pub enum ThreeThreesEntryField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ThreeThreesEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Key(f.int32()?),
             18 => Self::Value(ThreeReader::new(f.bytes()?)),

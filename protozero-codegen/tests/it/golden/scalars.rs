@@ -205,7 +205,7 @@ pub enum ScalarsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ScalarsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::AInt32(f.int32()?),
             16 => Self::AInt64(f.int64()?),
@@ -371,7 +371,7 @@ pub enum DefaultsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for DefaultsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Number(f.int32()?),
             16 => Self::Big(f.uint64()?),
@@ -433,7 +433,7 @@ pub enum EmptyField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for EmptyField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };

@@ -58,7 +58,7 @@ pub enum CommitDataRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for CommitDataRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => {
                 Self::ChunksToMove(CommitDataRequestChunksToMoveReader::new(f.bytes()?))
@@ -152,7 +152,7 @@ pub enum CommitDataRequestChunksToMoveField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for CommitDataRequestChunksToMoveField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Page(f.uint32()?),
             16 => Self::Chunk(f.uint32()?),
@@ -242,7 +242,7 @@ pub enum CommitDataRequestChunkToPatchField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for CommitDataRequestChunkToPatchField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::TargetBuffer(f.uint32()?),
             16 => Self::WriterId(f.uint32()?),
@@ -320,7 +320,7 @@ pub enum CommitDataRequestChunkToPatchPatchField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for CommitDataRequestChunkToPatchPatchField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Offset(f.uint32()?),
             18 => Self::Data(f.bytes()?),

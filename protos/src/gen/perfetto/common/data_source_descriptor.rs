@@ -127,7 +127,7 @@ pub enum DataSourceDescriptorField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for DataSourceDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             16 => Self::WillNotifyOnStop(f.bool()?),

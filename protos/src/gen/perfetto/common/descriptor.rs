@@ -128,7 +128,7 @@ pub enum FileDescriptorSetField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FileDescriptorSetField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::File(FileDescriptorProtoReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -214,7 +214,7 @@ pub enum FileDescriptorProtoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FileDescriptorProtoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             18 => Self::Package(f.string()?),
@@ -326,7 +326,7 @@ pub enum DescriptorProtoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for DescriptorProtoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             18 => Self::Field(FieldDescriptorProtoReader::new(f.bytes()?)),
@@ -400,7 +400,7 @@ pub enum DescriptorProtoReservedRangeField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for DescriptorProtoReservedRangeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Start(f.int32()?),
             16 => Self::End(f.int32()?),
@@ -480,7 +480,7 @@ pub enum UninterpretedOptionField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for UninterpretedOptionField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             18 => Self::Name(UninterpretedOptionNamePartReader::new(f.bytes()?)),
             26 => Self::IdentifierValue(f.string()?),
@@ -550,7 +550,7 @@ pub enum UninterpretedOptionNamePartField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for UninterpretedOptionNamePartField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::NamePart(f.string()?),
             16 => Self::IsExtension(f.bool()?),
@@ -613,7 +613,7 @@ pub enum FieldOptionsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FieldOptionsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             16 => Self::Packed(f.bool()?),
             7994 => Self::UninterpretedOption(UninterpretedOptionReader::new(f.bytes()?)),
@@ -701,7 +701,7 @@ pub enum FieldDescriptorProtoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FieldDescriptorProtoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             18 => Self::Extendee(f.string()?),
@@ -776,7 +776,7 @@ pub enum OneofDescriptorProtoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for OneofDescriptorProtoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             18 => Self::Options(OneofOptionsReader::new(f.bytes()?)),
@@ -840,7 +840,7 @@ pub enum EnumDescriptorProtoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for EnumDescriptorProtoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             18 => Self::Value(EnumValueDescriptorProtoReader::new(f.bytes()?)),
@@ -902,7 +902,7 @@ pub enum EnumValueDescriptorProtoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for EnumValueDescriptorProtoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             16 => Self::Number(f.int32()?),
@@ -953,7 +953,7 @@ pub enum OneofOptionsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for OneofOptionsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };

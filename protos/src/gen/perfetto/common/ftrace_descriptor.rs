@@ -42,7 +42,7 @@ pub enum FtraceDescriptorField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FtraceDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => {
                 Self::AtraceCategories(
@@ -102,7 +102,7 @@ pub enum FtraceDescriptorAtraceCategoryField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FtraceDescriptorAtraceCategoryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             18 => Self::Description(f.string()?),

@@ -271,7 +271,7 @@ pub enum GpuCounterDescriptorField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GpuCounterDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Specs(GpuCounterDescriptorGpuCounterSpecReader::new(f.bytes()?)),
             18 => {
@@ -417,7 +417,7 @@ pub enum GpuCounterDescriptorGpuCounterSpecField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GpuCounterDescriptorGpuCounterSpecField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::CounterId(f.uint32()?),
             18 => Self::Name(f.string()?),
@@ -530,7 +530,7 @@ pub enum GpuCounterDescriptorGpuCounterBlockField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GpuCounterDescriptorGpuCounterBlockField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::BlockId(f.uint32()?),
             16 => Self::BlockCapacity(f.uint32()?),
@@ -603,7 +603,7 @@ pub enum GpuCounterDescriptorGpuCounterGroupSpecField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GpuCounterDescriptorGpuCounterGroupSpecField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::GroupId(f.uint32()?),
             18 => Self::Name(f.string()?),

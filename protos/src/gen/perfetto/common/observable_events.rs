@@ -129,7 +129,7 @@ pub enum ObservableEventsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ObservableEventsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => {
                 Self::InstanceStateChanges(
@@ -212,7 +212,7 @@ pub enum ObservableEventsDataSourceInstanceStateChangeField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ObservableEventsDataSourceInstanceStateChangeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::ProducerName(f.string()?),
             18 => Self::DataSourceName(f.string()?),
@@ -296,7 +296,7 @@ pub enum ObservableEventsCloneTriggerHitField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ObservableEventsCloneTriggerHitField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::TracingSessionId(f.int64()?),
             18 => Self::TriggerName(f.string()?),

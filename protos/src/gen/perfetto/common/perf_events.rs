@@ -165,7 +165,7 @@ pub enum PerfEventsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for PerfEventsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -281,7 +281,7 @@ pub enum PerfEventsTimebaseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for PerfEventsTimebaseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Period(f.uint64()?),
             16 => Self::Frequency(f.uint64()?),
@@ -362,7 +362,7 @@ pub enum PerfEventsTracepointField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for PerfEventsTracepointField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             18 => Self::Filter(f.string()?),
@@ -431,7 +431,7 @@ pub enum PerfEventsRawEventField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for PerfEventsRawEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Type(f.uint32()?),
             16 => Self::Config(f.uint64()?),
@@ -524,7 +524,7 @@ pub enum FollowerEventField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FollowerEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Counter(PerfEventsCounter(f.enumeration()?)),
             18 => Self::Tracepoint(PerfEventsTracepointReader::new(f.bytes()?)),

@@ -45,7 +45,7 @@ pub enum UtsnameField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for UtsnameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Sysname(f.string()?),
             18 => Self::Version(f.string()?),
@@ -203,7 +203,7 @@ pub enum SystemInfoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SystemInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Utsname(UtsnameReader::new(f.bytes()?)),
             18 => Self::AndroidBuildFingerprint(f.string()?),

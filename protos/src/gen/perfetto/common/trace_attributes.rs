@@ -40,7 +40,7 @@ pub enum TraceAttributesField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceAttributesField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Attribute(TraceAttributesAttributeReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -106,7 +106,7 @@ pub enum TraceAttributesAttributeField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceAttributesAttributeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Key(f.string()?),
             16 => Self::LongValue(f.int64()?),

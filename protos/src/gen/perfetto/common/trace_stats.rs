@@ -181,7 +181,7 @@ pub enum TraceStatsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::BufferStats(TraceStatsBufferStatsReader::new(f.bytes()?)),
             16 => Self::ProducersConnected(f.uint32()?),
@@ -411,7 +411,7 @@ pub enum TraceStatsBufferStatsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceStatsBufferStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::BytesWritten(f.uint64()?),
             16 => Self::ChunksWritten(f.uint64()?),
@@ -538,7 +538,7 @@ pub enum TraceStatsWriterStatsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceStatsWriterStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::SequenceId(f.uint64()?),
             16 => Self::ChunkPayloadHistogramCounts(f.uint64()?),
@@ -625,7 +625,7 @@ pub enum TraceStatsFilterStatsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceStatsFilterStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::InputPackets(f.uint64()?),
             16 => Self::InputBytes(f.uint64()?),

@@ -69,7 +69,7 @@ pub enum TracingServiceCapabilitiesField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TracingServiceCapabilitiesField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::HasQueryCapabilities(f.bool()?),
             16 => Self::ObservableEvents(crate::ObservableEventsType(f.enumeration()?)),

@@ -94,7 +94,7 @@ pub enum TracingServiceStateField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TracingServiceStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Producers(TracingServiceStateProducerReader::new(f.bytes()?)),
             18 => Self::DataSources(TracingServiceStateDataSourceReader::new(f.bytes()?)),
@@ -196,7 +196,7 @@ pub enum TracingServiceStateProducerField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TracingServiceStateProducerField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Id(f.int32()?),
             18 => Self::Name(f.string()?),
@@ -274,7 +274,7 @@ pub enum TracingServiceStateDataSourceField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TracingServiceStateDataSourceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::DsDescriptor(crate::DataSourceDescriptorReader::new(f.bytes()?)),
             16 => Self::ProducerId(f.int32()?),
@@ -376,7 +376,7 @@ pub enum TracingServiceStateTracingSessionField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TracingServiceStateTracingSessionField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Id(f.uint64()?),
             16 => Self::ConsumerUid(f.int32()?),

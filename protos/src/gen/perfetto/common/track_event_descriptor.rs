@@ -42,7 +42,7 @@ pub enum TrackEventCategoryField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TrackEventCategoryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             18 => Self::Description(f.string()?),
@@ -107,7 +107,7 @@ pub enum TrackEventDescriptorField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TrackEventDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::AvailableCategories(TrackEventCategoryReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),

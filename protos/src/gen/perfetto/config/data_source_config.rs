@@ -649,7 +649,7 @@ pub enum DataSourceConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for DataSourceConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             16 => Self::TargetBuffer(f.uint32()?),

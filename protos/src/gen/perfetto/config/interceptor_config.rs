@@ -43,7 +43,7 @@ pub enum InterceptorConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InterceptorConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             802 => Self::ConsoleConfig(crate::ConsoleConfigReader::new(f.bytes()?)),

@@ -70,7 +70,7 @@ pub enum TestConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TestConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::MessageCount(f.uint32()?),
             16 => Self::MaxMessagesPerSecond(f.uint32()?),
@@ -178,7 +178,7 @@ pub enum TestConfigDummyFieldsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TestConfigDummyFieldsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::FieldUint32(f.uint32()?),
             16 => Self::FieldInt32(f.int32()?),

@@ -674,7 +674,7 @@ pub enum TraceConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Buffers(TraceConfigBufferConfigReader::new(f.bytes()?)),
             18 => Self::DataSources(TraceConfigDataSourceReader::new(f.bytes()?)),
@@ -922,7 +922,7 @@ pub enum TraceConfigBufferConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigBufferConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::SizeKb(f.uint32()?),
             32 => Self::FillPolicy(TraceConfigBufferConfigFillPolicy(f.enumeration()?)),
@@ -1030,7 +1030,7 @@ pub enum TraceConfigDataSourceField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigDataSourceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Config(crate::DataSourceConfigReader::new(f.bytes()?)),
             18 => Self::ProducerNameFilter(f.string()?),
@@ -1169,7 +1169,7 @@ pub enum TraceConfigBuiltinDataSourceField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigBuiltinDataSourceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::DisableClockSnapshotting(f.bool()?),
             16 => Self::DisableTraceConfig(f.bool()?),
@@ -1254,7 +1254,7 @@ pub enum TraceConfigProducerConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigProducerConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::ProducerName(f.string()?),
             16 => Self::ShmSizeKb(f.uint32()?),
@@ -1334,7 +1334,7 @@ pub enum TraceConfigStatsdMetadataField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigStatsdMetadataField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::TriggeringAlertId(f.int64()?),
             16 => Self::TriggeringConfigUid(f.int32()?),
@@ -1405,7 +1405,7 @@ pub enum TraceConfigGuardrailOverridesField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigGuardrailOverridesField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::MaxUploadPerDayBytes(f.uint64()?),
             16 => Self::MaxTracingBufferSizeKb(f.uint32()?),
@@ -1489,7 +1489,7 @@ pub enum TraceConfigTriggerConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigTriggerConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::TriggerMode(TraceConfigTriggerConfigTriggerMode(f.enumeration()?)),
             18 => Self::Triggers(TraceConfigTriggerConfigTriggerReader::new(f.bytes()?)),
@@ -1581,7 +1581,7 @@ pub enum TraceConfigTriggerConfigTriggerField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigTriggerConfigTriggerField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             18 => Self::ProducerNameRegex(f.string()?),
@@ -1647,7 +1647,7 @@ pub enum TraceConfigIncrementalStateConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigIncrementalStateConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::ClearPeriodMs(f.uint32()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -1707,7 +1707,7 @@ pub enum TraceConfigCompressionConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigCompressionConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => {
                 Self::Deflate(TraceConfigCompressionConfigDeflateReader::new(f.bytes()?))
@@ -1763,7 +1763,7 @@ pub enum TraceConfigCompressionConfigDeflateField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigCompressionConfigDeflateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -1815,7 +1815,7 @@ pub enum TraceConfigCompressionConfigZstdField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigCompressionConfigZstdField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Level(f.int32()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -1887,7 +1887,7 @@ pub enum TraceConfigIncidentReportConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigIncidentReportConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::DestinationPackage(f.string()?),
             18 => Self::DestinationClass(f.string()?),
@@ -1999,7 +1999,7 @@ pub enum TraceConfigTraceFilterField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigTraceFilterField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Bytecode(f.bytes()?),
             18 => Self::BytecodeV2(f.bytes()?),
@@ -2102,7 +2102,7 @@ pub enum TraceConfigTraceFilterStringFilterRuleField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigTraceFilterStringFilterRuleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Policy(TraceConfigTraceFilterStringFilterPolicy(f.enumeration()?)),
             18 => Self::RegexPattern(f.string()?),
@@ -2173,7 +2173,7 @@ pub enum TraceConfigTraceFilterStringFilterChainField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigTraceFilterStringFilterChainField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => {
                 Self::Rules(
@@ -2248,7 +2248,7 @@ pub enum TraceConfigAndroidReportConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigAndroidReportConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::ReporterServicePackage(f.string()?),
             18 => Self::ReporterServiceClass(f.string()?),
@@ -2312,7 +2312,7 @@ pub enum TraceConfigCmdTraceStartDelayField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigCmdTraceStartDelayField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::MinDelayMs(f.uint32()?),
             16 => Self::MaxDelayMs(f.uint32()?),
@@ -2378,7 +2378,7 @@ pub enum TraceConfigSessionSemaphoreField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceConfigSessionSemaphoreField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             16 => Self::MaxOtherSessionCount(f.uint64()?),

@@ -52,7 +52,7 @@ pub enum EnableTracingRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for EnableTracingRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::TraceConfig(crate::TraceConfigReader::new(f.bytes()?)),
             16 => Self::AttachNotificationOnly(f.bool()?),
@@ -125,7 +125,7 @@ pub enum EnableTracingResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for EnableTracingResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Disabled(f.bool()?),
             26 => Self::Error(f.string()?),
@@ -179,7 +179,7 @@ pub enum StartTracingRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for StartTracingRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -228,7 +228,7 @@ pub enum StartTracingResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for StartTracingResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -284,7 +284,7 @@ pub enum ChangeTraceConfigRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChangeTraceConfigRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::TraceConfig(crate::TraceConfigReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -334,7 +334,7 @@ pub enum ChangeTraceConfigResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChangeTraceConfigResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -383,7 +383,7 @@ pub enum DisableTracingRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for DisableTracingRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -432,7 +432,7 @@ pub enum DisableTracingResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for DisableTracingResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -478,7 +478,7 @@ pub enum ReadBuffersRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ReadBuffersRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -531,7 +531,7 @@ pub enum ReadBuffersResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ReadBuffersResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             18 => Self::Slices(ReadBuffersResponseSliceReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -600,7 +600,7 @@ pub enum ReadBuffersResponseSliceField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ReadBuffersResponseSliceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Data(f.bytes()?),
             16 => Self::LastSliceForPacket(f.bool()?),
@@ -657,7 +657,7 @@ pub enum FreeBuffersRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FreeBuffersRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::BufferIds(f.uint32()?),
             10 => return rt::run(f, 8),
@@ -708,7 +708,7 @@ pub enum FreeBuffersResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FreeBuffersResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -766,7 +766,7 @@ pub enum FlushRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FlushRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::TimeoutMs(f.uint32()?),
             16 => Self::Flags(f.uint64()?),
@@ -817,7 +817,7 @@ pub enum FlushResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FlushResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -869,7 +869,7 @@ pub enum DetachRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for DetachRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Key(f.string()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -916,7 +916,7 @@ pub enum DetachResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for DetachResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -968,7 +968,7 @@ pub enum AttachRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for AttachRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Key(f.string()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -1025,7 +1025,7 @@ pub enum AttachResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for AttachResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::TraceConfig(crate::TraceConfigReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -1075,7 +1075,7 @@ pub enum GetTraceStatsRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GetTraceStatsRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -1131,7 +1131,7 @@ pub enum GetTraceStatsResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GetTraceStatsResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::TraceStats(crate::TraceStatsReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -1190,7 +1190,7 @@ pub enum ObserveEventsRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ObserveEventsRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::EventsToObserve(crate::ObservableEventsType(f.enumeration()?)),
             10 => return rt::run(f, 8),
@@ -1251,7 +1251,7 @@ pub enum ObserveEventsResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ObserveEventsResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Events(crate::ObservableEventsReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -1307,7 +1307,7 @@ pub enum QueryServiceStateRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for QueryServiceStateRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::SessionsOnly(f.bool()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -1366,7 +1366,7 @@ pub enum QueryServiceStateResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for QueryServiceStateResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::ServiceState(crate::TracingServiceStateReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -1416,7 +1416,7 @@ pub enum QueryCapabilitiesRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for QueryCapabilitiesRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -1474,7 +1474,7 @@ pub enum QueryCapabilitiesResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for QueryCapabilitiesResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => {
                 Self::Capabilities(
@@ -1528,7 +1528,7 @@ pub enum SaveTraceForBugreportRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SaveTraceForBugreportRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -1583,7 +1583,7 @@ pub enum SaveTraceForBugreportResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SaveTraceForBugreportResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Success(f.bool()?),
             18 => Self::Msg(f.string()?),
@@ -1698,7 +1698,7 @@ pub enum CloneSessionRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for CloneSessionRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::SessionId(f.uint64()?),
             34 => Self::UniqueSessionName(f.string()?),
@@ -1787,7 +1787,7 @@ pub enum CloneSessionResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for CloneSessionResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Success(f.bool()?),
             18 => Self::Error(f.string()?),

@@ -120,7 +120,7 @@ pub enum InitializeConnectionRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InitializeConnectionRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::SharedMemoryPageSizeHintBytes(f.uint32()?),
             16 => Self::SharedMemorySizeHintBytes(f.uint32()?),
@@ -219,7 +219,7 @@ pub enum InitializeConnectionResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InitializeConnectionResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::UsingShmemProvidedByProducer(f.bool()?),
             16 => Self::DirectSmbPatchingSupported(f.bool()?),
@@ -284,7 +284,7 @@ pub enum RegisterDataSourceRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for RegisterDataSourceRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => {
                 Self::DataSourceDescriptor(
@@ -344,7 +344,7 @@ pub enum RegisterDataSourceResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for RegisterDataSourceResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Error(f.string()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -403,7 +403,7 @@ pub enum UpdateDataSourceRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for UpdateDataSourceRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => {
                 Self::DataSourceDescriptor(
@@ -457,7 +457,7 @@ pub enum UpdateDataSourceResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for UpdateDataSourceResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -509,7 +509,7 @@ pub enum UnregisterDataSourceRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for UnregisterDataSourceRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::DataSourceName(f.string()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -559,7 +559,7 @@ pub enum UnregisterDataSourceResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for UnregisterDataSourceResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -614,7 +614,7 @@ pub enum RegisterTraceWriterRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for RegisterTraceWriterRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::TraceWriterId(f.uint32()?),
             16 => Self::TargetBuffer(f.uint32()?),
@@ -668,7 +668,7 @@ pub enum RegisterTraceWriterResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for RegisterTraceWriterResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -720,7 +720,7 @@ pub enum UnregisterTraceWriterRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for UnregisterTraceWriterRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::TraceWriterId(f.uint32()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -770,7 +770,7 @@ pub enum UnregisterTraceWriterResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for UnregisterTraceWriterResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -816,7 +816,7 @@ pub enum CommitDataResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for CommitDataResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -871,7 +871,7 @@ pub enum NotifyDataSourceStartedRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for NotifyDataSourceStartedRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::DataSourceId(f.uint64()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -921,7 +921,7 @@ pub enum NotifyDataSourceStartedResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for NotifyDataSourceStartedResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -976,7 +976,7 @@ pub enum NotifyDataSourceStoppedRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for NotifyDataSourceStoppedRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::DataSourceId(f.uint64()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -1026,7 +1026,7 @@ pub enum NotifyDataSourceStoppedResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for NotifyDataSourceStoppedResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -1078,7 +1078,7 @@ pub enum ActivateTriggersRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ActivateTriggersRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::TriggerNames(f.string()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -1128,7 +1128,7 @@ pub enum ActivateTriggersResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ActivateTriggersResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -1177,7 +1177,7 @@ pub enum GetAsyncCommandRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GetAsyncCommandRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -1290,7 +1290,7 @@ pub enum GetAsyncCommandResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => {
                 Self::StartDataSource(
@@ -1398,7 +1398,7 @@ pub enum GetAsyncCommandResponseSetupDataSourceField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseSetupDataSourceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::NewInstanceId(f.uint64()?),
             18 => Self::Config(crate::DataSourceConfigReader::new(f.bytes()?)),
@@ -1462,7 +1462,7 @@ pub enum GetAsyncCommandResponseStartDataSourceField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseStartDataSourceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::NewInstanceId(f.uint64()?),
             18 => Self::Config(crate::DataSourceConfigReader::new(f.bytes()?)),
@@ -1519,7 +1519,7 @@ pub enum GetAsyncCommandResponseStopDataSourceField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseStopDataSourceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::InstanceId(f.uint64()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -1584,7 +1584,7 @@ pub enum GetAsyncCommandResponseSetupTracingField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseSetupTracingField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::SharedBufferPageSizeKb(f.uint32()?),
             18 => Self::ShmKeyWindows(f.string()?),
@@ -1653,7 +1653,7 @@ pub enum GetAsyncCommandResponseFlushField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseFlushField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::DataSourceIds(f.uint64()?),
             10 => return rt::run(f, 8),
@@ -1713,7 +1713,7 @@ pub enum GetAsyncCommandResponseClearIncrementalStateField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseClearIncrementalStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::DataSourceIds(f.uint64()?),
             10 => return rt::run(f, 8),
@@ -1761,7 +1761,7 @@ pub enum SyncRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SyncRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -1807,7 +1807,7 @@ pub enum SyncResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SyncResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };

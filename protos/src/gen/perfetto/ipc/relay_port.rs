@@ -67,7 +67,7 @@ pub enum InitRelayRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InitRelayRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::SystemInfo(crate::SystemInfoReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -114,7 +114,7 @@ pub enum InitRelayResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InitRelayResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -170,7 +170,7 @@ pub enum SyncClockRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SyncClockRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Phase(SyncClockRequestPhase(f.enumeration()?)),
             18 => Self::Clocks(SyncClockRequestClockReader::new(f.bytes()?)),
@@ -230,7 +230,7 @@ pub enum SyncClockRequestClockField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SyncClockRequestClockField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::ClockId(f.uint32()?),
             16 => Self::Timestamp(f.uint64()?),
@@ -281,7 +281,7 @@ pub enum SyncClockResponseField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SyncClockResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };

@@ -104,7 +104,7 @@ pub enum IPCFrameField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for IPCFrameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::DataForTesting(f.bytes()?),
             16 => Self::RequestId(f.uint64()?),
@@ -181,7 +181,7 @@ pub enum IPCFrameBindServiceField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for IPCFrameBindServiceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::ServiceName(f.string()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -246,7 +246,7 @@ pub enum IPCFrameBindServiceReplyField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for IPCFrameBindServiceReplyField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Success(f.bool()?),
             16 => Self::ServiceId(f.uint32()?),
@@ -310,7 +310,7 @@ pub enum IPCFrameBindServiceReplyMethodInfoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for IPCFrameBindServiceReplyMethodInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Id(f.uint32()?),
             18 => Self::Name(f.string()?),
@@ -383,7 +383,7 @@ pub enum IPCFrameInvokeMethodField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for IPCFrameInvokeMethodField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::ServiceId(f.uint32()?),
             16 => Self::MethodId(f.uint32()?),
@@ -463,7 +463,7 @@ pub enum IPCFrameInvokeMethodReplyField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for IPCFrameInvokeMethodReplyField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Success(f.bool()?),
             16 => Self::HasMore(f.bool()?),
@@ -522,7 +522,7 @@ pub enum IPCFrameRequestErrorField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for IPCFrameRequestErrorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Error(f.string()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -587,7 +587,7 @@ pub enum IPCFrameSetPeerIdentityField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for IPCFrameSetPeerIdentityField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Pid(f.int32()?),
             16 => Self::Uid(f.int32()?),

@@ -105,7 +105,7 @@ pub enum VmProgramField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for VmProgramField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Version(f.uint32()?),
             18 => Self::Instructions(VmInstructionReader::new(f.bytes()?)),
@@ -196,7 +196,7 @@ pub enum VmInstructionField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for VmInstructionField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Select(VmOpSelectReader::new(f.bytes()?)),
             18 => Self::RegLoad(VmOpRegLoadReader::new(f.bytes()?)),
@@ -276,7 +276,7 @@ pub enum VmOpSelectField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for VmOpSelectField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Cursor(VmCursorEnum(f.enumeration()?)),
             18 => Self::RelativePath(VmOpSelectPathComponentReader::new(f.bytes()?)),
@@ -360,7 +360,7 @@ pub enum VmOpSelectPathComponentField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for VmOpSelectPathComponentField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::FieldId(f.uint32()?),
             16 => Self::ArrayIndex(f.uint32()?),
@@ -428,7 +428,7 @@ pub enum VmOpRegLoadField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for VmOpRegLoadField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Cursor(VmCursorEnum(f.enumeration()?)),
             16 => Self::DstRegister(f.uint32()?),
@@ -485,7 +485,7 @@ pub enum VmOpMergeField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for VmOpMergeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::SkipSubmessages(f.bool()?),
             16 => Self::DelIfSrcEmpty(f.bool()?),
@@ -536,7 +536,7 @@ pub enum VmOpSetField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for VmOpSetField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -582,7 +582,7 @@ pub enum VmOpDelField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for VmOpDelField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };

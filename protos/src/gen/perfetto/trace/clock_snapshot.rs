@@ -86,7 +86,7 @@ pub enum ClockSnapshotField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ClockSnapshotField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Clocks(ClockSnapshotClockReader::new(f.bytes()?)),
             16 => Self::PrimaryTraceClock(crate::BuiltinClock(f.enumeration()?)),
@@ -164,7 +164,7 @@ pub enum ClockSnapshotClockField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ClockSnapshotClockField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::ClockId(f.uint32()?),
             16 => Self::Timestamp(f.uint64()?),

@@ -66,7 +66,7 @@ pub enum ExtensionDescriptorField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ExtensionDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::ExtensionSet(crate::FileDescriptorSetReader::new(f.bytes()?)),
             18 => Self::ExtensionSetGzip(f.bytes()?),

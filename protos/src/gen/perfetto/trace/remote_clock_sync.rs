@@ -42,7 +42,7 @@ pub enum RemoteClockSyncField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for RemoteClockSyncField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::SyncedClocks(RemoteClockSyncSyncedClocksReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -106,7 +106,7 @@ pub enum RemoteClockSyncSyncedClocksField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for RemoteClockSyncSyncedClocksField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             18 => Self::ClientClocks(crate::ClockSnapshotReader::new(f.bytes()?)),
             26 => Self::HostClocks(crate::ClockSnapshotReader::new(f.bytes()?)),

@@ -76,7 +76,7 @@ pub enum TestEventField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TestEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Str(f.string()?),
             16 => Self::SeqValue(f.uint32()?),
@@ -179,7 +179,7 @@ pub enum TestEventTestPayloadField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TestEventTestPayloadField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Str(f.string()?),
             18 => Self::Nested(TestEventTestPayloadReader::new(f.bytes()?)),
@@ -256,7 +256,7 @@ pub enum TestEventProtoVmMessageField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TestEventProtoVmMessageField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Id(f.uint32()?),
             18 => {
@@ -321,7 +321,7 @@ pub enum TestEventProtoVmMessageProtoVmSubmessageField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TestEventProtoVmMessageProtoVmSubmessageField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::SingleInt(f.uint32()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -394,7 +394,7 @@ pub enum TestEventProtoVmPatchField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TestEventProtoVmPatchField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::StringToMerge(f.string()?),
             16 => Self::IntToMerge(f.int32()?),
@@ -472,7 +472,7 @@ pub enum TestEventProtoVmIncrementalStateField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TestEventProtoVmIncrementalStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::StringMerged(f.string()?),
             16 => Self::IntMerged(f.int32()?),

@@ -37,7 +37,7 @@ pub enum TraceField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Packet(crate::TracePacketReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),

@@ -556,7 +556,7 @@ pub enum TracePacketField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TracePacketField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             18 => Self::ProcessTree(crate::ProcessTreeReader::new(f.bytes()?)),
             50 => Self::ClockSnapshot(crate::ClockSnapshotReader::new(f.bytes()?)),
@@ -728,7 +728,7 @@ pub enum TracePacketProtoVmsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TracePacketProtoVmsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Instance(TracePacketProtoVmsInstanceReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -792,7 +792,7 @@ pub enum TracePacketProtoVmsInstanceField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TracePacketProtoVmsInstanceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Program(crate::VmProgramReader::new(f.bytes()?)),
             18 => Self::State(TracePacketReader::new(f.bytes()?)),

@@ -75,7 +75,7 @@ pub enum TracePacketDefaultsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TracePacketDefaultsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             90 => {
                 Self::TrackEventDefaults(

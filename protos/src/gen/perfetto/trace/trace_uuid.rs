@@ -45,7 +45,7 @@ pub enum TraceUuidField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceUuidField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Msb(f.int64()?),
             16 => Self::Lsb(f.int64()?),

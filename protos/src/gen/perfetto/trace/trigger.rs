@@ -51,7 +51,7 @@ pub enum TriggerField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TriggerField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::TriggerName(f.string()?),
             18 => Self::ProducerName(f.string()?),

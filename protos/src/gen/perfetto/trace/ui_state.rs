@@ -48,7 +48,7 @@ pub enum UiStateField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for UiStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::TimelineStartTs(f.int64()?),
             16 => Self::TimelineEndTs(f.int64()?),
@@ -117,7 +117,7 @@ pub enum UiStateHighlightProcessField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for UiStateHighlightProcessField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Pid(f.uint32()?),
             18 => Self::Cmdline(f.string()?),

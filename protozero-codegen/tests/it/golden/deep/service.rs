@@ -32,7 +32,7 @@ pub enum PlantedField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for PlantedField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             _ => Self::Unknown(f.unknown(tag)?),
         };
@@ -77,7 +77,7 @@ pub enum WatchRequestField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for WatchRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Id(f.uint64()?),
             _ => Self::Unknown(f.unknown(tag)?),

@@ -42,7 +42,7 @@ pub enum AndroidGameInterventionListConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for AndroidGameInterventionListConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::PackageNameFilter(f.string()?),
             _ => Self::Unknown(f.unknown(tag)?),

@@ -119,7 +119,7 @@ pub enum AndroidInputEventConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for AndroidInputEventConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Mode(AndroidInputEventConfigTraceMode(f.enumeration()?)),
             18 => Self::Rules(AndroidInputEventConfigTraceRuleReader::new(f.bytes()?)),
@@ -209,7 +209,7 @@ pub enum AndroidInputEventConfigTraceRuleField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for AndroidInputEventConfigTraceRuleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::TraceLevel(AndroidInputEventConfigTraceLevel(f.enumeration()?)),
             18 => Self::MatchAllPackages(f.string()?),

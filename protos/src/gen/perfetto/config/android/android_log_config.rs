@@ -63,7 +63,7 @@ pub enum AndroidLogConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for AndroidLogConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::LogIds(crate::AndroidLogId(f.enumeration()?)),
             10 => return rt::run(f, 8),

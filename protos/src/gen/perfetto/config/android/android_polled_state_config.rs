@@ -39,7 +39,7 @@ pub enum AndroidPolledStateConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for AndroidPolledStateConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::PollMs(f.uint32()?),
             _ => Self::Unknown(f.unknown(tag)?),

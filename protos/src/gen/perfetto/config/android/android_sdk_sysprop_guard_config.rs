@@ -54,7 +54,7 @@ pub enum AndroidSdkSyspropGuardConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for AndroidSdkSyspropGuardConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::SurfaceflingerSkiaTrackEvents(f.bool()?),
             16 => Self::HwuiSkiaTrackEvents(f.bool()?),

@@ -42,7 +42,7 @@ pub enum AndroidSystemPropertyConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for AndroidSystemPropertyConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::PollMs(f.uint32()?),
             18 => Self::PropertyName(f.string()?),

@@ -87,7 +87,7 @@ pub enum DisplayVideoConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for DisplayVideoConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             13 => Self::Scale(f.float()?),
             16 => Self::Format(DisplayVideoConfigFormat(f.enumeration()?)),

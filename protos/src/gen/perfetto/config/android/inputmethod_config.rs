@@ -42,7 +42,7 @@ pub enum InputMethodConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InputMethodConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Client(f.bool()?),
             16 => Self::Service(f.bool()?),

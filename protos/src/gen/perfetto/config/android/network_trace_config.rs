@@ -57,7 +57,7 @@ pub enum NetworkPacketTraceConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for NetworkPacketTraceConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::PollMs(f.uint32()?),
             16 => Self::AggregationThreshold(f.uint32()?),

@@ -51,7 +51,7 @@ pub enum PackagesListConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for PackagesListConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::PackageNameFilter(f.string()?),
             16 => Self::OnlyWriteOnCpuUseEveryMs(f.uint32()?),

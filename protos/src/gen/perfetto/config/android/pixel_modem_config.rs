@@ -81,7 +81,7 @@ pub enum PixelModemConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for PixelModemConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::EventGroup(PixelModemConfigEventGroup(f.enumeration()?)),
             16 => Self::PigweedHashAllowList(f.int64()?),

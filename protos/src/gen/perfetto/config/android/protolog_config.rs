@@ -115,7 +115,7 @@ pub enum ProtoLogConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ProtoLogConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::GroupOverrides(ProtoLogGroupReader::new(f.bytes()?)),
             16 => Self::TracingMode(ProtoLogConfigTracingMode(f.enumeration()?)),
@@ -180,7 +180,7 @@ pub enum ProtoLogGroupField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ProtoLogGroupField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::GroupName(f.string()?),
             16 => Self::LogFrom(ProtoLogLevel(f.enumeration()?)),

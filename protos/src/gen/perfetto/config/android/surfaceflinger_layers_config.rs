@@ -127,7 +127,7 @@ pub enum SurfaceFlingerLayersConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SurfaceFlingerLayersConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Mode(SurfaceFlingerLayersConfigMode(f.enumeration()?)),
             16 => Self::TraceFlags(SurfaceFlingerLayersConfigTraceFlag(f.enumeration()?)),

@@ -72,7 +72,7 @@ pub enum SurfaceFlingerTransactionsConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SurfaceFlingerTransactionsConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Mode(SurfaceFlingerTransactionsConfigMode(f.enumeration()?)),
             _ => Self::Unknown(f.unknown(tag)?),

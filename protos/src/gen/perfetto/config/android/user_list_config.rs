@@ -39,7 +39,7 @@ pub enum AndroidUserListConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for AndroidUserListConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::UserTypeFilter(f.string()?),
             _ => Self::Unknown(f.unknown(tag)?),

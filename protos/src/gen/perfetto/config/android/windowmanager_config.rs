@@ -151,7 +151,7 @@ pub enum WindowManagerConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for WindowManagerConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::LogFrequency(WindowManagerConfigLogFrequency(f.enumeration()?)),
             16 => Self::LogLevel(WindowManagerConfigLogLevel(f.enumeration()?)),

@@ -102,7 +102,7 @@ pub enum ChromeConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromeConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::TraceConfig(f.string()?),
             16 => Self::PrivacyFilteringEnabled(f.bool()?),

@@ -53,7 +53,7 @@ pub enum ChromiumHistogramSamplesConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromiumHistogramSamplesConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => {
                 Self::Histograms(
@@ -124,7 +124,7 @@ pub enum ChromiumHistogramSamplesConfigHistogramSampleField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromiumHistogramSamplesConfigHistogramSampleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::HistogramName(f.string()?),
             16 => Self::MinValue(f.int64()?),

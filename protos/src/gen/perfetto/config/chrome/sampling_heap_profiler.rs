@@ -48,7 +48,7 @@ pub enum ChromiumSamplingHeapProfilerConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromiumSamplingHeapProfilerConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::SamplingIntervalBytes(f.uint64()?),
             16 => Self::SamplingIntervalMs(f.uint32()?),

@@ -42,7 +42,7 @@ pub enum ChromiumStackSamplingProfilerConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromiumStackSamplingProfilerConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::SamplingIntervalMs(f.uint32()?),
             _ => Self::Unknown(f.unknown(tag)?),

@@ -39,7 +39,7 @@ pub enum V8ConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for V8ConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::LogScriptSources(f.bool()?),
             16 => Self::LogInstructions(f.bool()?),

@@ -103,7 +103,7 @@ pub enum EtwConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for EtwConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::KernelFlags(EtwConfigKernelFlag(f.enumeration()?)),
             10 => return rt::run(f, 8),

@@ -314,7 +314,7 @@ pub enum FtraceConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FtraceConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::FtraceEvents(f.string()?),
             18 => Self::AtraceCategories(f.string()?),
@@ -434,7 +434,7 @@ pub enum FtraceConfigCompactSchedConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FtraceConfigCompactSchedConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Enabled(f.bool()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -488,7 +488,7 @@ pub enum FtraceConfigPrintFilterField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FtraceConfigPrintFilterField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Rules(FtraceConfigPrintFilterRuleReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -560,7 +560,7 @@ pub enum FtraceConfigPrintFilterRuleField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FtraceConfigPrintFilterRuleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Prefix(f.string()?),
             26 => {
@@ -630,7 +630,7 @@ pub enum FtraceConfigPrintFilterRuleAtraceMessageField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FtraceConfigPrintFilterRuleAtraceMessageField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Type(f.string()?),
             18 => Self::Prefix(f.string()?),
@@ -693,7 +693,7 @@ pub enum FtraceConfigKprobeEventField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FtraceConfigKprobeEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Probe(f.string()?),
             16 => Self::Type(FtraceConfigKprobeEventKprobeType(f.enumeration()?)),
@@ -756,7 +756,7 @@ pub enum FtraceConfigTracefsOptionField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FtraceConfigTracefsOptionField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             16 => Self::State(FtraceConfigTracefsOptionState(f.enumeration()?)),

@@ -104,7 +104,7 @@ pub enum GpuCounterConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GpuCounterConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::CounterPeriodNs(f.uint64()?),
             16 => Self::CounterIds(f.uint32()?),
@@ -213,7 +213,7 @@ pub enum GpuCounterConfigInstrumentedSamplingConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GpuCounterConfigInstrumentedSamplingConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             26 => {
                 Self::ActivityNameFilters(
@@ -307,7 +307,7 @@ pub enum GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterField<'a> {
 
 impl<'a> rt::TypedField<'a>
 for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::NameGlob(f.string()?),
             16 => {
@@ -381,7 +381,7 @@ pub enum GpuCounterConfigInstrumentedSamplingConfigActivityRangeField<'a> {
 
 impl<'a> rt::TypedField<'a>
 for GpuCounterConfigInstrumentedSamplingConfigActivityRangeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Skip(f.uint32()?),
             16 => Self::Count(f.uint32()?),

@@ -45,7 +45,7 @@ pub enum GpuRenderStagesConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for GpuRenderStagesConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::FullLoadstore(f.bool()?),
             16 => Self::LowOverhead(f.bool()?),

@@ -62,7 +62,7 @@ pub enum InodeFileConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InodeFileConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::ScanIntervalMs(f.uint32()?),
             16 => Self::ScanDelayMs(f.uint32()?),
@@ -138,7 +138,7 @@ pub enum InodeFileConfigMountPointMappingEntryField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InodeFileConfigMountPointMappingEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Mountpoint(f.string()?),
             18 => Self::ScanRoots(f.string()?),

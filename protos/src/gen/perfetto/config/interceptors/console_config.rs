@@ -72,7 +72,7 @@ pub enum ConsoleConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ConsoleConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Output(ConsoleConfigOutput(f.enumeration()?)),
             16 => Self::EnableColors(f.bool()?),

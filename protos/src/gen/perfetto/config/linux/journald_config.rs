@@ -48,7 +48,7 @@ pub enum SystemdJournaldConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SystemdJournaldConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::MinPrio(f.uint32()?),
             18 => Self::FilterIdentifiers(f.string()?),

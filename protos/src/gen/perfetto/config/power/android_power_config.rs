@@ -99,7 +99,7 @@ pub enum AndroidPowerConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for AndroidPowerConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::BatteryPollMs(f.uint32()?),
             16 => {

@@ -78,7 +78,7 @@ pub enum PriorityBoostConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for PriorityBoostConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Policy(PriorityBoostConfigBoostPolicy(f.enumeration()?)),
             16 => Self::Priority(f.uint32()?),

@@ -152,7 +152,7 @@ pub enum ProcessStatsConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ProcessStatsConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Quirks(ProcessStatsConfigQuirks(f.enumeration()?)),
             10 => return rt::run(f, 8),

@@ -161,7 +161,7 @@ pub enum HeapprofdConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for HeapprofdConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::SamplingIntervalBytes(f.uint64()?),
             18 => Self::ProcessCmdline(f.string()?),
@@ -281,7 +281,7 @@ pub enum HeapprofdConfigContinuousDumpConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for HeapprofdConfigContinuousDumpConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             40 => Self::DumpPhaseMs(f.uint32()?),
             48 => Self::DumpIntervalMs(f.uint32()?),

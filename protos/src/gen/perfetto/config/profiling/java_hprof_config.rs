@@ -87,7 +87,7 @@ pub enum JavaHprofConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for JavaHprofConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::ProcessCmdline(f.string()?),
             16 => Self::Pid(f.uint64()?),
@@ -178,7 +178,7 @@ pub enum JavaHprofConfigContinuousDumpConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for JavaHprofConfigContinuousDumpConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::DumpPhaseMs(f.uint32()?),
             16 => Self::DumpIntervalMs(f.uint32()?),

@@ -177,7 +177,7 @@ pub enum PerfEventConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for PerfEventConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::AllCpus(f.bool()?),
             16 => Self::SamplingFrequency(f.uint32()?),
@@ -293,7 +293,7 @@ pub enum PerfEventConfigCallstackSamplingField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for PerfEventConfigCallstackSamplingField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Scope(PerfEventConfigScopeReader::new(f.bytes()?)),
             16 => Self::KernelFrames(f.bool()?),
@@ -373,7 +373,7 @@ pub enum PerfEventConfigScopeField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for PerfEventConfigScopeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::TargetPid(f.int32()?),
             10 => return rt::run(f, 8),

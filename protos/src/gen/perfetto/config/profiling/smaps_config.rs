@@ -131,7 +131,7 @@ pub enum SmapsConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SmapsConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::VmaFields(SmapsConfigVmaField(f.enumeration()?)),
             10 => return rt::run(f, 8),
@@ -212,7 +212,7 @@ pub enum RedactionRuleField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for RedactionRuleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Pattern(f.string()?),
             16 => Self::MatchMode(RedactionRuleMatchMode(f.enumeration()?)),

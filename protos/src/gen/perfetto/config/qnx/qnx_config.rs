@@ -66,7 +66,7 @@ pub enum QnxConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for QnxConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::QnxKernelBuffers(f.uint32()?),
             16 => Self::QnxKernelKbuffers(f.uint32()?),

@@ -52,7 +52,7 @@ pub enum StatsdTracingConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for StatsdTracingConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::PushAtomId(crate::AtomId(f.enumeration()?)),
             10 => return rt::run(f, 8),
@@ -125,7 +125,7 @@ pub enum StatsdPullAtomConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for StatsdPullAtomConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::PullAtomId(crate::AtomId(f.enumeration()?)),
             10 => return rt::run(f, 8),

@@ -181,7 +181,7 @@ pub enum SysStatsConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SysStatsConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::MeminfoPeriodMs(f.uint32()?),
             16 => Self::MeminfoCounters(crate::MeminfoCounters(f.enumeration()?)),

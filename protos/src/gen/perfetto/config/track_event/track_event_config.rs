@@ -115,7 +115,7 @@ pub enum TrackEventConfigField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TrackEventConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::DisabledCategories(f.string()?),
             18 => Self::EnabledCategories(f.string()?),

@@ -45,7 +45,7 @@ pub enum ChromeTriggerField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromeTriggerField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::TriggerName(f.string()?),
             21 => Self::TriggerNameHash(f.fixed32()?),

@@ -51,7 +51,7 @@ pub enum InternedGpuCounterDescriptorField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InternedGpuCounterDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             18 => {

@@ -114,7 +114,7 @@ pub enum InternedGraphicsContextField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InternedGraphicsContextField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             16 => Self::Pid(f.int32()?),
@@ -188,7 +188,7 @@ pub enum InternedGpuRenderStageSpecificationField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InternedGpuRenderStageSpecificationField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             18 => Self::Name(f.string()?),

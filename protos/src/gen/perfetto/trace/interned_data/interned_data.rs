@@ -300,7 +300,7 @@ pub enum InternedDataField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InternedDataField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::EventCategories(crate::EventCategoryReader::new(f.bytes()?)),
             18 => Self::EventNames(crate::EventNameReader::new(f.bytes()?)),

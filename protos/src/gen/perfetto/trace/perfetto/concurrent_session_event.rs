@@ -90,7 +90,7 @@ pub enum ConcurrentSessionEventField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ConcurrentSessionEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::State(ConcurrentSessionEventState(f.enumeration()?)),
             18 => Self::SessionName(f.string()?),

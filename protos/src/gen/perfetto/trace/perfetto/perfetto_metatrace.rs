@@ -83,7 +83,7 @@ pub enum PerfettoMetatraceField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for PerfettoMetatraceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::EventId(f.uint32()?),
             16 => Self::CounterId(f.uint32()?),
@@ -185,7 +185,7 @@ pub enum PerfettoMetatraceArgField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for PerfettoMetatraceArgField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Key(f.string()?),
             24 => Self::KeyIid(f.uint64()?),
@@ -249,7 +249,7 @@ pub enum PerfettoMetatraceInternedStringField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for PerfettoMetatraceInternedStringField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             18 => Self::Value(f.string()?),

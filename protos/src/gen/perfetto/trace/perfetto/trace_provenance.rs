@@ -37,7 +37,7 @@ pub enum TraceProvenanceField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceProvenanceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             18 => Self::Buffers(TraceProvenanceBufferReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -93,7 +93,7 @@ pub enum TraceProvenanceSequenceField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceProvenanceSequenceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Id(f.uint32()?),
             16 => Self::ProducerId(f.int32()?),
@@ -154,7 +154,7 @@ pub enum TraceProvenanceBufferField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TraceProvenanceBufferField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Sequences(TraceProvenanceSequenceReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),

@@ -137,7 +137,7 @@ pub enum TracingServiceEventField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TracingServiceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::AllDataSourcesStarted(f.bool()?),
             16 => Self::TracingStarted(f.bool()?),
@@ -234,7 +234,7 @@ pub enum TracingServiceEventDataSourcesField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TracingServiceEventDataSourcesField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => {
                 Self::DataSource(
@@ -300,7 +300,7 @@ pub enum TracingServiceEventDataSourcesDataSourceField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TracingServiceEventDataSourcesDataSourceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::ProducerName(f.string()?),
             18 => Self::DataSourceName(f.string()?),

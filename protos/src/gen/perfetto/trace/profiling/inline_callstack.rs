@@ -37,7 +37,7 @@ pub enum InlineCallstackField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InlineCallstackField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Frames(InlineCallstackFrameReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -96,7 +96,7 @@ pub enum InlineCallstackFrameField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InlineCallstackFrameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::FunctionName(f.string()?),
             18 => Self::SourceFile(f.string()?),

@@ -81,7 +81,7 @@ pub enum InternedStringField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InternedStringField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             18 => Self::Str(f.bytes()?),
@@ -159,7 +159,7 @@ pub enum MappingField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for MappingField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             16 => Self::BuildId(f.uint64()?),
@@ -257,7 +257,7 @@ pub enum FrameField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for FrameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             16 => Self::FunctionNameId(f.uint64()?),
@@ -329,7 +329,7 @@ pub enum CallstackField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for CallstackField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             16 => Self::FrameIds(f.uint64()?),

@@ -56,7 +56,7 @@ pub enum PerfSampleDefaultsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for PerfSampleDefaultsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Timebase(crate::PerfEventsTimebaseReader::new(f.bytes()?)),
             16 => Self::ProcessShardCount(f.uint32()?),

@@ -265,7 +265,7 @@ pub enum StackSampleField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for StackSampleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::TaskContext(StackSampleTaskContextReader::new(f.bytes()?)),
             16 => Self::TaskContextIid(f.uint64()?),
@@ -373,7 +373,7 @@ pub enum StackSampleTaskContextField_<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for StackSampleTaskContextField_<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             16 => Self::Pid(f.uint32()?),
@@ -443,7 +443,7 @@ pub enum StackSampleAsyncContextDescriptorField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for StackSampleAsyncContextDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             18 => Self::Name(f.string()?),
@@ -513,7 +513,7 @@ pub enum StackSampleExecutionContextField_<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for StackSampleExecutionContextField_<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             16 => Self::Cpu(f.uint32()?),
@@ -603,7 +603,7 @@ pub enum StackSampleCounterDescriptorField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for StackSampleCounterDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             18 => Self::Name(f.string()?),
@@ -688,7 +688,7 @@ pub enum StackSampleDefaultsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for StackSampleDefaultsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Source(f.string()?),
             18 => {

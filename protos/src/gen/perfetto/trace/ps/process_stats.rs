@@ -49,7 +49,7 @@ pub enum ProcessStatsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ProcessStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Processes(ProcessStatsProcessReader::new(f.bytes()?)),
             16 => Self::CollectionEndTimestamp(f.uint64()?),
@@ -103,7 +103,7 @@ pub enum ProcessStatsThreadField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ProcessStatsThreadField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Tid(f.int32()?),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -156,7 +156,7 @@ pub enum ProcessStatsFDInfoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ProcessStatsFDInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Fd(f.uint64()?),
             18 => Self::Path(f.string()?),
@@ -317,7 +317,7 @@ pub enum ProcessStatsProcessField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ProcessStatsProcessField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Pid(f.int32()?),
             16 => Self::VmSizeKb(f.uint64()?),

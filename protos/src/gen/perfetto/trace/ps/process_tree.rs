@@ -54,7 +54,7 @@ pub enum ProcessTreeField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ProcessTreeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Processes(ProcessTreeProcessReader::new(f.bytes()?)),
             18 => Self::Threads(ProcessTreeThreadReader::new(f.bytes()?)),
@@ -125,7 +125,7 @@ pub enum ProcessTreeThreadField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ProcessTreeThreadField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Tid(f.int32()?),
             18 => Self::Name(f.string()?),
@@ -221,7 +221,7 @@ pub enum ProcessTreeProcessField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ProcessTreeProcessField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Pid(f.int32()?),
             16 => Self::Ppid(f.int32()?),

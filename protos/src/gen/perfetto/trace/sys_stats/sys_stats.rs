@@ -164,7 +164,7 @@ pub enum SysStatsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SysStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Meminfo(SysStatsMeminfoValueReader::new(f.bytes()?)),
             18 => Self::Vmstat(SysStatsVmstatValueReader::new(f.bytes()?)),
@@ -264,7 +264,7 @@ pub enum SysStatsMeminfoValueField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SysStatsMeminfoValueField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Key(crate::MeminfoCounters(f.enumeration()?)),
             16 => Self::Value(f.uint64()?),
@@ -327,7 +327,7 @@ pub enum SysStatsVmstatValueField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SysStatsVmstatValueField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Key(crate::VmstatCounters(f.enumeration()?)),
             16 => Self::Value(f.uint64()?),
@@ -405,7 +405,7 @@ pub enum SysStatsCpuTimesField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SysStatsCpuTimesField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::CpuId(f.uint32()?),
             16 => Self::UserNs(f.uint64()?),
@@ -479,7 +479,7 @@ pub enum SysStatsInterruptCountField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SysStatsInterruptCountField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Irq(f.int32()?),
             16 => Self::Count(f.uint64()?),
@@ -539,7 +539,7 @@ pub enum SysStatsDevfreqValueField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SysStatsDevfreqValueField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Key(f.string()?),
             16 => Self::Value(f.uint64()?),
@@ -602,7 +602,7 @@ pub enum SysStatsBuddyInfoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SysStatsBuddyInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Node(f.string()?),
             18 => Self::Zone(f.string()?),
@@ -683,7 +683,7 @@ pub enum SysStatsDiskStatField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SysStatsDiskStatField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::DeviceName(f.string()?),
             16 => Self::ReadSectors(f.uint64()?),
@@ -757,7 +757,7 @@ pub enum SysStatsPsiSampleField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SysStatsPsiSampleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Resource(SysStatsPsiSamplePsiResource(f.enumeration()?)),
             16 => Self::TotalNs(f.uint64()?),
@@ -820,7 +820,7 @@ pub enum SysStatsThermalZoneField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SysStatsThermalZoneField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             16 => Self::Temp(f.uint64()?),
@@ -882,7 +882,7 @@ pub enum SysStatsCpuIdleStateEntryField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SysStatsCpuIdleStateEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::State(f.string()?),
             16 => Self::DurationUs(f.uint64()?),
@@ -948,7 +948,7 @@ pub enum SysStatsCpuIdleStateField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SysStatsCpuIdleStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::CpuId(f.uint32()?),
             18 => {
@@ -1010,7 +1010,7 @@ pub enum SysStatsSlabInfoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SysStatsSlabInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             16 => Self::PagesPerSlab(f.uint32()?),

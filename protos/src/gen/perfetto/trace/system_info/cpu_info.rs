@@ -37,7 +37,7 @@ pub enum CpuInfoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for CpuInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Cpus(CpuInfoCpuReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -102,7 +102,7 @@ pub enum CpuInfoArmCpuIdentifierField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for CpuInfoArmCpuIdentifierField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Implementer(f.uint32()?),
             16 => Self::Architecture(f.uint32()?),
@@ -191,7 +191,7 @@ pub enum CpuInfoCpuField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for CpuInfoCpuField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Processor(f.string()?),
             16 => Self::Frequencies(f.uint32()?),

@@ -42,7 +42,7 @@ pub enum InterruptInfoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InterruptInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::IrqMapping(InterruptInfoInterruptMappingReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -98,7 +98,7 @@ pub enum InterruptInfoInterruptMappingField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for InterruptInfoInterruptMappingField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::IrqId(f.uint32()?),
             18 => Self::Name(f.string()?),

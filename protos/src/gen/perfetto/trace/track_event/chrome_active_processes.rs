@@ -39,7 +39,7 @@ pub enum ChromeActiveProcessesField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromeActiveProcessesField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Pid(f.int32()?),
             10 => return rt::run(f, 8),

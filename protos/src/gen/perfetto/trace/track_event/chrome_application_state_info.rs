@@ -79,7 +79,7 @@ pub enum ChromeApplicationStateInfoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromeApplicationStateInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => {
                 Self::ApplicationState(

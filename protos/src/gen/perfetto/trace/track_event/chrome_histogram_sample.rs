@@ -39,7 +39,7 @@ pub enum HistogramNameField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for HistogramNameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             18 => Self::Name(f.string()?),
@@ -105,7 +105,7 @@ pub enum ChromeHistogramSampleField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromeHistogramSampleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::NameHash(f.uint64()?),
             18 => Self::Name(f.string()?),

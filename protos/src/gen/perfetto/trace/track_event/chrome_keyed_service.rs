@@ -36,7 +36,7 @@ pub enum ChromeKeyedServiceField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromeKeyedServiceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Name(f.string()?),
             _ => Self::Unknown(f.unknown(tag)?),

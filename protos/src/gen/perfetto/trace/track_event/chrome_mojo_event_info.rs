@@ -66,7 +66,7 @@ pub enum ChromeMojoEventInfoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromeMojoEventInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::WatcherNotifyInterfaceTag(f.string()?),
             16 => Self::IpcHash(f.uint32()?),

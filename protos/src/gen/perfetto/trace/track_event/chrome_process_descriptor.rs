@@ -54,7 +54,7 @@ pub enum ChromeProcessDescriptorField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromeProcessDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::ProcessType(f.int32()?),
             16 => Self::ProcessPriority(f.int32()?),

@@ -82,7 +82,7 @@ pub enum ChromeRendererSchedulerStateField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromeRendererSchedulerStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::RailMode(ChromeRAILMode(f.enumeration()?)),
             16 => Self::IsBackgrounded(f.bool()?),

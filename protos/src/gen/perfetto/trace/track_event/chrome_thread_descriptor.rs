@@ -45,7 +45,7 @@ pub enum ChromeThreadDescriptorField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromeThreadDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::ThreadType(f.int32()?),
             16 => Self::LegacySortIndex(f.int32()?),

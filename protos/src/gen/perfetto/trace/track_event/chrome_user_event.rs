@@ -39,7 +39,7 @@ pub enum ChromeUserEventField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromeUserEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Action(f.string()?),
             16 => Self::ActionHash(f.uint64()?),

@@ -45,7 +45,7 @@ pub enum ChromeWindowHandleEventInfoField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ChromeWindowHandleEventInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Dpi(f.uint32()?),
             16 => Self::MessageId(f.uint32()?),

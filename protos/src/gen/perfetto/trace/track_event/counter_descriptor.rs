@@ -134,7 +134,7 @@ pub enum CounterDescriptorField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for CounterDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Type(CounterDescriptorBuiltinCounterType(f.enumeration()?)),
             18 => Self::Categories(f.string()?),

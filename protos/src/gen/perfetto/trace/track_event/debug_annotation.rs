@@ -177,7 +177,7 @@ pub enum DebugAnnotationField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for DebugAnnotationField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::NameIid(f.uint64()?),
             82 => Self::Name(f.string()?),
@@ -299,7 +299,7 @@ pub enum DebugAnnotationNestedValueField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for DebugAnnotationNestedValueField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::NestedType(DebugAnnotationNestedValueNestedType(f.enumeration()?)),
             18 => Self::DictKeys(f.string()?),
@@ -375,7 +375,7 @@ pub enum DebugAnnotationNameField_<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for DebugAnnotationNameField_<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             18 => Self::Name(f.string()?),
@@ -435,7 +435,7 @@ pub enum DebugAnnotationValueTypeNameField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for DebugAnnotationValueTypeNameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             18 => Self::Name(f.string()?),

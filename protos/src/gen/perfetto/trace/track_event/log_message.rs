@@ -88,7 +88,7 @@ pub enum LogMessageField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for LogMessageField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::SourceLocationIid(f.uint64()?),
             16 => Self::BodyIid(f.uint64()?),
@@ -147,7 +147,7 @@ pub enum LogMessageBodyField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for LogMessageBodyField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             18 => Self::Body(f.string()?),

@@ -114,7 +114,7 @@ pub enum ProcessDescriptorField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ProcessDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Pid(f.int32()?),
             18 => Self::Cmdline(f.string()?),

@@ -54,7 +54,7 @@ pub enum ScreenshotField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ScreenshotField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::JpgImage(f.bytes()?),
             18 => Self::PamImage(f.bytes()?),

@@ -45,7 +45,7 @@ pub enum UnsymbolizedSourceLocationField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for UnsymbolizedSourceLocationField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             16 => Self::MappingId(f.uint64()?),
@@ -116,7 +116,7 @@ pub enum SourceLocationField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for SourceLocationField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             18 => Self::FileName(f.string()?),

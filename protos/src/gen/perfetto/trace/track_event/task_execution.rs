@@ -36,7 +36,7 @@ pub enum TaskExecutionField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TaskExecutionField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::PostedFromIid(f.uint64()?),
             _ => Self::Unknown(f.unknown(tag)?),

@@ -130,7 +130,7 @@ pub enum ThreadDescriptorField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for ThreadDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Pid(f.int32()?),
             16 => Self::Tid(f.int64()?),

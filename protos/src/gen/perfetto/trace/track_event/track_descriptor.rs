@@ -312,7 +312,7 @@ pub enum TrackDescriptorField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TrackDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Uuid(f.uint64()?),
             18 => Self::Name(f.string()?),

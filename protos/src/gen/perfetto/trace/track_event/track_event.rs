@@ -517,7 +517,7 @@ pub enum TrackEventField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TrackEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::TimestampDeltaUs(f.int64()?),
             128 => Self::TimestampAbsoluteUs(f.int64()?),
@@ -732,7 +732,7 @@ pub enum TrackEventInlineCallstackField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TrackEventInlineCallstackField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::Frames(TrackEventInlineCallstackFrameReader::new(f.bytes()?)),
             _ => Self::Unknown(f.unknown(tag)?),
@@ -791,7 +791,7 @@ pub enum TrackEventInlineCallstackFrameField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TrackEventInlineCallstackFrameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             10 => Self::FunctionName(f.string()?),
             18 => Self::SourceFile(f.string()?),
@@ -920,7 +920,7 @@ pub enum TrackEventLegacyEventField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TrackEventLegacyEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::NameIid(f.uint64()?),
             16 => Self::Phase(f.int32()?),
@@ -1034,7 +1034,7 @@ pub enum TrackEventDefaultsField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for TrackEventDefaultsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             88 => Self::TrackUuid(f.uint64()?),
             248 => Self::ExtraCounterTrackUuids(f.uint64()?),
@@ -1095,7 +1095,7 @@ pub enum EventCategoryField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for EventCategoryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             18 => Self::Name(f.string()?),
@@ -1152,7 +1152,7 @@ pub enum EventNameField<'a> {
 }
 
 impl<'a> rt::TypedField<'a> for EventNameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::DecodeError> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
             8 => Self::Iid(f.uint64()?),
             18 => Self::Name(f.string()?),
