@@ -100,12 +100,12 @@ fn readers_take_packed_and_lone_elements_alike() {
     // r_int32 = 101 packed [1, 2], then alone 3; p_int32 = 2001 alone 4.
     let bytes = [0xaa, 6, 2, 1, 2, 0xa8, 6, 3, 0x88, 0x7d, 4];
     let got: Vec<_> =
-        golden::ScalarsReader::new(&bytes).map(|f| format!("{:?}", f.unwrap())).collect();
+        golden::ScalarsReader::new(&bytes).iter().map(|f| format!("{:?}", f.unwrap())).collect();
     assert_eq!(got, ["RInt32(1)", "RInt32(2)", "RInt32(3)", "PInt32(4)"]);
     // A known number of a foreign wire type is unknown, not an error.
     let foreign = [0x0d, 1, 2, 3, 4];
     assert!(matches!(
-        golden::ScalarsReader::new(&foreign).next(),
+        golden::ScalarsReader::new(&foreign).iter().next(),
         Some(Ok(golden::ScalarsField::Unknown(field))) if field.number == 1
     ));
 }
