@@ -128,7 +128,7 @@ fn a_session_from_start_to_end() {
         let summary = consumer.read_into(&mut trace, PATIENCE).unwrap();
         // The service's own packets at least: clocks, config, uuid, stats.
         assert!(summary.packets > 2, "{summary:?}");
-        let packets = protos::TraceReader::new(&trace).filter(Result::is_ok).count();
+        let packets = protos::TraceReader::new(&trace).iter().filter(Result::is_ok).count();
         assert_eq!(packets as u64, summary.packets);
         consumer.free_buffers().unwrap();
     }
@@ -163,7 +163,7 @@ fn a_trace_goes_into_the_file_that_came_along() {
         file.rewind().unwrap();
         let mut trace = Vec::new();
         file.read_to_end(&mut trace).unwrap();
-        assert!(protos::TraceReader::new(&trace).all(|packet| packet.is_ok()));
+        assert!(protos::TraceReader::new(&trace).iter().all(|packet| packet.is_ok()));
         assert!(!trace.is_empty());
     }
 }
