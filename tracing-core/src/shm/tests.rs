@@ -1,1 +1,312 @@
+use super::*;
+use crate::ids::{ChunkId, WriterId};
+use crate::sync::Ordering;
 
+const PAGE_SIZES: [usize; 5] = [4096, 8192, 16384, 32768, 65536];
+
+fn smb(pages: usize, page_bytes: usize) -> Smb {
+    Smb::new(Region::heap(pages * page_bytes), PageSize::new(page_bytes).unwrap()).unwrap()
+}
+
+fn header(writer: u16, chunk: u32) -> ChunkHeader {
+    ChunkHeader { chunk: ChunkId(chunk), writer: WriterId(writer), packets: Packets::default() }
+}
+
+fn word(smb: &Smb, off: usize) -> u32 {
+    smb.region().word(off).unwrap().load(Ordering::Relaxed)
+}
+
+fn poke(smb: &Smb, off: usize, value: u32) {
+    smb.region().word(off).unwrap().store(value, Ordering::Relaxed);
+}
+
+#[test]
+fn chunk_sizes_are_those_of_the_abi() {
+    let table = [
+        (4096, [4088, 2044, 1020, 584, 292]),
+        (8192, [8184, 4092, 2044, 1168, 584]),
+        (16384, [16376, 8188, 4092, 2336, 1168]),
+        (32768, [32760, 16380, 8188, 4680, 2340]),
+        (65536, [65528, 32764, 16380, 9360, 4680]),
+    ];
+    for (page, sizes) in table {
+        let page = PageSize::new(page).unwrap();
+        for (layout, size) in Layout::ALL.into_iter().zip(sizes) {
+            assert_eq!(layout.chunk_bytes(page), size, "{layout:?} of {page:?}");
+            let last = layout.chunk_count() - 1;
+            assert!(layout.chunk_off(page, last).unwrap() + size <= page.bytes());
+            assert_eq!(layout.chunk_off(page, layout.chunk_count()), None);
+        }
+    }
+}
+
+#[test]
+fn page_sizes_are_checked() {
+    for bytes in [0, 1, 4095, 4097, 6144, 65536 + 4096, usize::MAX] {
+        assert_eq!(PageSize::new(bytes), Err(ShmError::PageBytes { bytes }));
+    }
+    assert_eq!(PageSize::new(12288).unwrap().bytes(), 12288);
+    let page = PageSize::new(8192).unwrap();
+    assert_eq!(
+        Smb::new(Region::heap(4096), page).unwrap_err(),
+        ShmError::RegionBytes { bytes: 4096, page_bytes: 8192 }
+    );
+    assert!(Smb::new(Region::heap(0), page).is_err());
+}
+
+#[test]
+fn layout_bits() {
+    let bits: Vec<_> = (0..8).map(Layout::from_bits).collect();
+    let [a, b, c, d, e] = Layout::ALL.map(Some);
+    assert_eq!(bits, [None, a, b, c, d, e, None, None]);
+}
+
+/// Div4 with its first chunk being written, and a count of 1 with flags 6, as upstream stores them.
+#[test]
+fn bytes_in_memory_are_upstreams() {
+    let smb = smb(1, 4096);
+    assert!(smb.try_partition(0, Layout::Div4));
+    let mut chunk = smb.try_acquire(0, 0, header(7, 9)).unwrap();
+    chunk.start_fragment();
+    chunk.add_flags(ChunkFlags::CONTINUES_ON_NEXT.with(ChunkFlags::NEEDS_PATCHING));
+    let mut bytes = Vec::new();
+    smb.region().copy_out(0, 16, &mut bytes);
+    assert_eq!(bytes, [1, 0, 0, 0x30, 0, 0, 0, 0, 9, 0, 0, 0, 7, 0, 0x01, 0x18]);
+}
+
+/// Every page size and layout: partition, acquire all, complete, read, free; the last free clears the page.
+#[test]
+fn nominal_cases() {
+    for page_bytes in PAGE_SIZES {
+        let smb = smb(14, page_bytes);
+        for page in 0..14 {
+            let layout = Layout::ALL[page % 5];
+            let count = layout.chunk_count();
+            assert!(smb.page_hint(page).is_free());
+            assert_eq!(smb.page_hint(page).free_chunks(), 0);
+            assert!(smb.try_partition(page, layout));
+            assert!(!smb.try_partition(page, layout), "partitioned already");
+            assert!(!smb.page_hint(page).is_free(), "partitioned, so not free");
+            assert_eq!(smb.page_hint(page).free_chunks(), (1 << count) - 1);
+            let mut chunks: Vec<_> = (0..count)
+                .map(|idx| {
+                    let chunk = smb.try_acquire(page, idx, header(page as u16 + 1, idx as u32));
+                    assert!(smb.try_acquire(page, idx, header(99, 0)).is_none(), "taken");
+                    assert!(smb.try_read(page, idx).is_none(), "not complete");
+                    chunk.unwrap()
+                })
+                .collect();
+            assert!(smb.try_acquire(page, count, header(1, 1)).is_none(), "no such chunk");
+            assert_eq!(smb.page_hint(page).free_chunks(), 0);
+            for (idx, chunk) in chunks.iter_mut().enumerate() {
+                let last = chunk.payload_len() - 1;
+                assert!(chunk.write(0, &[1, idx as u8]));
+                assert!(chunk.write(last, &[0xee]));
+                assert!(!chunk.write(last, &[1, 2]), "beyond the payload");
+                assert!(!chunk.write(usize::MAX, &[]));
+                chunk.start_fragment();
+            }
+            for chunk in chunks {
+                assert!(chunk.complete());
+            }
+            assert!(smb.page_hint(page).is_complete());
+            for idx in 0..count {
+                let mut payload = Vec::new();
+                let header = smb.read_chunk(page, idx, &mut payload).unwrap();
+                assert_eq!(payload.len(), layout.chunk_bytes(smb.page_size()) - 8);
+                assert_eq!(
+                    (payload[0], payload[1], *payload.last().unwrap()),
+                    (1, idx as u8, 0xee)
+                );
+                assert_eq!(header.writer, WriterId(page as u16 + 1));
+                assert_eq!(header.chunk, ChunkId(idx as u32));
+                assert_eq!(header.packets.count(), 1);
+                assert!(smb.read_chunk(page, idx, &mut payload).is_none(), "free again");
+                let word = smb.page_hint(page);
+                assert_eq!(word == PageWord::FREE, idx + 1 == count, "the last one clears it");
+            }
+            assert!(smb.try_partition(page, Layout::Div2), "can be cut anew");
+        }
+    }
+}
+
+#[test]
+fn a_freed_chunk_has_no_header() {
+    let smb = smb(1, 4096);
+    smb.try_partition(0, Layout::Div2);
+    smb.try_acquire(0, 0, header(5, 6)).unwrap().complete();
+    let _other = smb.try_acquire(0, 1, header(5, 7)).unwrap();
+    let mut payload = Vec::new();
+    smb.read_chunk(0, 0, &mut payload).unwrap();
+    assert_eq!((word(&smb, 8), word(&smb, 12)), (0, 0));
+    assert_eq!(word(&smb, 0), 0x2000_0004, "chunk 1 is being written");
+}
+
+#[test]
+fn pages_and_chunks_that_are_not_there() {
+    let smb = smb(2, 4096);
+    let mut payload = Vec::new();
+    for (page, chunk) in [(0, 0), (2, 0), (usize::MAX, 0), (0, 14), (0, usize::MAX)] {
+        assert!(smb.read_chunk(page, chunk, &mut payload).is_none());
+        assert!(smb.scrape_chunk(page, chunk, &mut payload).is_none());
+        assert!(smb.try_acquire(page, chunk, header(1, 1)).is_none());
+    }
+    assert!(!smb.try_partition(2, Layout::Div1));
+    assert_eq!(smb.chunk_count(usize::MAX), 0);
+    assert!(payload.is_empty());
+}
+
+/// Whatever a peer does to the page word between our steps, they fail softly and touch no state that is
+/// not ours.
+#[test]
+fn hostile_page_words() {
+    for evil in [0, u32::MAX, 0x7000_0000, 0x3000_0000, 0x1000_0002, 0x5fff_ffff, 0x2000_0003] {
+        let smb = smb(1, 4096);
+        smb.try_partition(0, Layout::Div1);
+        let chunk = smb.try_acquire(0, 0, header(1, 1)).unwrap();
+        poke(&smb, 0, evil);
+        assert!(!chunk.complete(), "{evil:#x}");
+        assert_eq!(word(&smb, 0), evil);
+
+        poke(&smb, 0, 0x1000_0003);
+        let reading = smb.try_read(0, 0).unwrap();
+        poke(&smb, 0, evil);
+        let mut payload = Vec::new();
+        reading.copy_payload(&mut payload);
+        assert_eq!(payload.len(), 4080, "from the snapshot at which it was taken");
+        drop(reading);
+        // 0x10000002 is the one word that says that chunk 0 is being read.
+        let expected = if evil == 0x1000_0002 { 0 } else { evil };
+        assert_eq!(word(&smb, 0), expected, "{evil:#x}");
+    }
+}
+
+#[test]
+fn counts_do_not_spill_into_flags() {
+    let packets = Packets::new(1024, ChunkFlags(0xff));
+    assert_eq!((packets.count(), packets.flags()), (0, ChunkFlags(7)));
+    let packets = Packets(0xffff);
+    assert_eq!((packets.count(), packets.flags()), (1023, ChunkFlags(7)));
+    assert_eq!(Packets::new(1, ChunkFlags(6)).0.to_le_bytes(), [0x01, 0x18]);
+}
+
+#[test]
+fn header_by_value() {
+    let header = ChunkHeader {
+        chunk: ChunkId(0x0403_0201),
+        writer: WriterId(0x0605),
+        packets: Packets(0x0807),
+    };
+    assert_eq!(header.to_bytes(), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(ChunkHeader::from_bytes(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), Some(header));
+    assert_eq!(ChunkHeader::from_bytes(&[1, 2, 3, 4, 5, 6, 7]), None);
+}
+
+/// A chunk being written shows its finished fragments, and zeros where the writer may be storing.
+#[test]
+fn scrape_sees_finished_fragments_only() {
+    let smb = smb(1, 4096);
+    smb.try_partition(0, Layout::Div4);
+    let mut chunk = smb.try_acquire(0, 0, header(3, 0)).unwrap();
+    let mut payload = Vec::new();
+    chunk.write(0, &[3, 0xaa, 0xbb, 0xcc, 0x82, 0x80, 0x80, 0x00, 0xdd, 0xee, 0x55, 0x66]);
+    let scrape = |payload: &mut Vec<u8>| {
+        payload.clear();
+        smb.scrape_chunk(0, 0, payload).unwrap()
+    };
+    for (count, visible) in [(0, 0), (1, 0), (2, 4), (3, 10)] {
+        while chunk.packets().count() < count {
+            chunk.start_fragment();
+        }
+        let (header, complete) = scrape(&mut payload);
+        assert_eq!((header.packets.count(), complete), (count, false));
+        assert_eq!(payload.len(), 1012);
+        assert_eq!(payload.iter().rposition(|&byte| byte != 0).map_or(0, |at| at + 1), visible);
+    }
+    chunk.write(10, &[1, 0x66]);
+    chunk.complete();
+    let (_, complete) = scrape(&mut payload);
+    assert!(complete);
+    assert_eq!(payload[..12], [3, 0xaa, 0xbb, 0xcc, 0x82, 0x80, 0x80, 0, 0xdd, 0xee, 1, 0x66]);
+    assert_eq!(word(&smb, 0) & 3, 3, "a scrape changes no state");
+}
+
+#[test]
+fn scrape_survives_any_lengths() {
+    let smb = smb(1, 4096);
+    smb.try_partition(0, Layout::Div1);
+    let mut chunk = smb.try_acquire(0, 0, header(3, 0)).unwrap();
+    for fill in [0x00, 0x7f, 0x80, 0xff] {
+        assert!(chunk.write(0, &vec![fill; 4080]));
+        while chunk.packets().count() < 1023 {
+            chunk.start_fragment();
+        }
+        let mut payload = Vec::new();
+        smb.scrape_chunk(0, 0, &mut payload).unwrap();
+        assert_eq!(payload.len(), 4080);
+    }
+}
+
+#[test]
+fn scrape_skips_chunks_without_a_header() {
+    let smb = smb(1, 4096);
+    poke(&smb, 0, 0x1000_0001);
+    assert!(smb.scrape_chunk(0, 0, &mut Vec::new()).is_none());
+}
+
+#[test]
+fn by_value_takes_header_and_payload_and_frees() {
+    let smb = smb(1, 4096);
+    smb.try_partition(0, Layout::Div1);
+    let mut chunk = smb.try_acquire(0, 0, header(2, 1)).unwrap();
+    chunk.start_fragment();
+    chunk.write(0, &[1, 0x42]);
+    let mut data = Vec::new();
+    chunk.take_by_value(&mut data);
+    assert_eq!(data.len(), 4088);
+    assert_eq!(data[..10], [1, 0, 0, 0, 2, 0, 1, 0, 1, 0x42]);
+    assert_eq!(smb.page_hint(0), PageWord::FREE);
+}
+
+#[test]
+fn copies_of_any_alignment() {
+    let region = Region::heap(4096);
+    let bytes: Vec<u8> = (0..=255).collect();
+    assert!(region.store(0, &bytes));
+    for off in 0..20 {
+        for len in 0..40 {
+            let mut out = vec![0xff];
+            assert!(region.copy_out(off, len, &mut out));
+            assert_eq!(out[1..], bytes[off..off + len]);
+        }
+    }
+    let mut out = Vec::new();
+    assert!(!region.copy_out(4096, 1, &mut out));
+    assert!(!region.copy_out(usize::MAX, 2, &mut out));
+    assert!(!region.store(4095, &[1, 2]));
+    assert!(region.copy_out(4096, 0, &mut out));
+    assert!(region.word(2).is_none() && region.word(4096).is_none());
+}
+
+#[test]
+fn moving_back_by_three() {
+    let smb = smb(1, 4096);
+    smb.try_partition(0, Layout::Div14);
+    let mut chunk = smb.try_acquire(0, 0, header(1, 0)).unwrap();
+    let len_max = chunk.payload_len();
+    let source: Vec<u8> = (0..len_max).map(|i| i as u8).collect();
+    for len in 0..130 {
+        for off in [3, 4, 17, len_max - len] {
+            chunk.write(0, &source);
+            assert!(chunk.shift_back_3(off, len));
+            let mut out = Vec::new();
+            smb.region().copy_out(16, len_max, &mut out);
+            assert_eq!(out[off - 3..off - 3 + len], source[off..off + len], "{len} at {off}");
+            assert_eq!(out[..off - 3], source[..off - 3], "nothing before it changes");
+        }
+    }
+    assert!(!chunk.shift_back_3(len_max, 1));
+    let mut beyond = Vec::new();
+    smb.region().copy_out(16 + len_max, 16, &mut beyond);
+    assert_eq!(beyond, [0; 16], "the next chunk is untouched");
+}
