@@ -1,0 +1,98 @@
+//! Which program was meant.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::failure::Failure;
+use crate::{VERSION, perfetto, probes, record, traced};
+
+/// How a program ends: with a code, or with a failure to be told.
+pub type Ending = Result<u8, Failure>;
+
+/// A program: the name to use in messages, and the words behind it.
+type Program = fn(&str, &[OsString]) -> Ending;
+
+const APPLETS: &[(&str, Program, &str)] = &[
+    ("traced", traced::main, "the service: producers and consumers meet there"),
+    ("traced_probes", probes::main, "the data sources of this machine, for a running traced"),
+    ("perfetto", perfetto::main, "records through a running traced"),
+    ("record", record::main, "records while a command runs"),
+];
+
+/// Names of other programs of the family, which this version does not have.
+const ABSENT: &[&str] = &["traced_relay", "traced_perf", "trigger_perfetto", "websocket_bridge"];
+
+/// Runs the program that `args` (its own name first) asks for. Never panics on bad words.
+#[must_use]
+pub fn run(args: Vec<OsString>) -> ExitCode {
+    let (name, result) = dispatch(&args);
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            // Nobody to tell if that fails.
+            let _ = writeln!(std::io::stderr(), "{name}: {failure}");
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// The same for a binary that is one program only, whatever its file is called.
+#[must_use]
+pub fn run_as(name: &str, mut args: Vec<OsString>) -> ExitCode {
+    match args.first_mut() {
+        Some(own) => *own = name.into(),
+        None => args.push(name.into()),
+    }
+    run(args)
+}
+
+fn find(name: &OsStr) -> Option<(&'static str, Program)> {
+    APPLETS.iter().find(|applet| name == applet.0).map(|applet| (applet.0, applet.1))
+}
+
+fn dispatch(args: &[OsString]) -> (String, Ending) {
+    let own = args.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
+    let words = args.get(1..).unwrap_or_default();
+    // `record` alone is too common a name to be anybody's link to us.
+    if let Some((name, program)) = find(own).filter(|applet| applet.0 != "record") {
+        return (name.to_owned(), program(name, words));
+    }
+    let own = own.to_string_lossy().into_owned();
+    let Some(first) = words.first() else {
+        return (own, help(1));
+    };
+    if let Some((name, program)) = find(first) {
+        return (name.to_owned(), program(name, &words[1..]));
+    }
+    if let Some(name) = ABSENT.iter().find(|name| first == *name) {
+        let failure = Failure::new(format_args!("{name} is not part of this version"));
+        return (own, Err(failure));
+    }
+    let ending = match first.to_str() {
+        Some("-h" | "--help" | "help") => help(0),
+        Some("--version") => {
+            println!("{VERSION}");
+            Ok(0)
+        }
+        _ => perfetto::alone(&own, words),
+    };
+    (own, ending)
+}
+
+fn help(code: u8) -> Ending {
+    let mut text = format!(
+        "{VERSION}: records what programs and the kernel do, for https://ui.perfetto.dev\n\n\
+         tracebox -o FILE [-t 5s] [-b 32mb]             record this machine, nothing to start first\n\
+         tracebox -o FILE -c CONFIG --txt               the same, with a config of yours\n\
+         tracebox record -o FILE [...] -- COMMAND ...   record while COMMAND runs\n\
+         tracebox PROGRAM ...                           one of the programs:\n\n"
+    );
+    for (name, _, what) in APPLETS {
+        text.push_str(&format!("  {name:<14} {what}\n"));
+    }
+    text.push_str("\nEvery program explains itself with --help; `tracebox perfetto --help` has all options.\n");
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(code)
+}

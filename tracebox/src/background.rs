@@ -1,0 +1,118 @@
+//! Leaving the terminal.
+//!
+//! A process cannot be split safely once it has threads, so the program is started again with the
+//! same words and a variable that says why. The second one does the work; the first one waits for its
+//! status and ends:
+//!
+//! ```text
+//!  perfetto -d ──starts──▶ perfetto -d (PERFETTO_IN_BACKGROUND) ── opens, connects, enables
+//!      │  ◀────────────────── status byte on its stdout ────────── leaves the terminal
+//!   prints pid, exits                                              records
+//! ```
+
+use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::failure::{Context, Failure};
+
+/// Set in the second process.
+const VARIABLE: &str = "PERFETTO_IN_BACKGROUND";
+
+/// Is this the second process?
+#[must_use]
+pub fn is_child() -> bool {
+    std::env::var_os(VARIABLE).is_some()
+}
+
+/// How the second process got on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Started {
+    /// It says so.
+    Yes,
+    /// It said that it did not, or ended; it has told why. Its exit code.
+    No(u8),
+    /// It said nothing in time, and goes on.
+    Unknown,
+}
+
+/// Starts this program again in the background and waits for its status, `timeout` at most. Returns
+/// its process id, too.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn start(words: &[OsString], name: &str, timeout: Duration) -> Result<(u32, Started), Failure> {
+    let program = std::env::current_exe().context("cannot find this program again")?;
+    let mut child = Command::new(program)
+        .arg0(name)
+        .args(words)
+        .env(VARIABLE, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start in the background")?;
+    let pid = child.id();
+    let Some(mut status) = child.stdout.take() else { return Ok((pid, Started::Unknown)) };
+    let (sender, receiver) = mpsc::channel();
+    let read = move || {
+        let mut byte = [0];
+        let told = matches!(status.read(&mut byte), Ok(1));
+        // Nobody listens any more after the timeout.
+        let _ = sender.send(told.then_some(byte[0]));
+    };
+    std::thread::Builder::new().spawn(read).context("cannot start a thread")?;
+    let started = match receiver.recv_timeout(timeout) {
+        Ok(Some(b'0')) => Started::Yes,
+        Ok(Some(_)) => Started::No(1),
+        Ok(None) => {
+            let code = child.wait().ok().and_then(|status| status.code()).unwrap_or(1);
+            Started::No(u8::try_from(code).ok().filter(|&code| code != 0).unwrap_or(1))
+        }
+        Err(_) => Started::Unknown,
+    };
+    Ok((pid, started))
+}
+
+/// In the second process: leaves the terminal and its directory, but keeps what is told on stderr.
+///
+/// # Errors
+/// When the system refuses.
+pub fn leave() -> Result<(), Failure> {
+    // It fails only for the leader of a group, which has left already.
+    let _ = rustix::process::setsid();
+    std::env::set_current_dir("/").context("cannot change to /")?;
+    let null = std::fs::File::open("/dev/null").context("cannot open /dev/null")?;
+    rustix::stdio::dup2_stdin(null).context("cannot leave stdin")
+}
+
+/// In the second process: tells the first one how it went, and leaves its streams.
+pub fn tell(good: bool) {
+    let _ = std::io::stdout().write_all(if good { b"0" } else { b"1" });
+    let _ = std::io::stdout().flush();
+    let null = std::fs::OpenOptions::new().write(true).open("/dev/null");
+    if let Ok(null) = null {
+        // If it fails the streams stay open, which harms nobody but a script that waits for them.
+        let _ = rustix::stdio::dup2_stdout(&null);
+        let _ = rustix::stdio::dup2_stderr(&null);
+    }
+}
+
+/// Writes `text` to descriptor `fd` of this process, which somebody left open for us.
+///
+/// # Errors
+/// When there is no such descriptor, or it is no pipe or file.
+pub fn notify(fd: impl AsRef<OsStr>, text: &str) -> Result<(), Failure> {
+    let fd = fd.as_ref();
+    let number = fd.to_str().and_then(|fd| fd.parse::<u32>().ok());
+    let Some(number) = number else {
+        return Err(Failure::new(format_args!("{} is no descriptor", fd.display())));
+    };
+    // Opened again by its name: a number alone proves nothing about who owns the descriptor.
+    std::fs::OpenOptions::new()
+        .write(true)
+        .open(format!("/proc/self/fd/{number}"))
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .context(format_args!("cannot write to descriptor {number}"))
+}

@@ -1,0 +1,83 @@
+//! Configs that need no file.
+
+use protos::{DataSourceConfig, FtraceConfig, ProcessStatsConfig, SysStatsConfig, TraceConfig};
+
+use super::light::{Light, buffer, named, source};
+
+/// What the default config is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Use {
+    /// A look at the machine.
+    Machine,
+    /// A command: until it ends, with what it traces by itself.
+    Command,
+}
+
+/// Default duration of a look at the machine, milliseconds.
+const DURATION_MS: u32 = 5000;
+
+/// Default size of the buffer, KiB: minutes of our own data sources.
+const BUFFER_KB: u32 = 32 * 1024;
+
+/// What a machine does, from the data sources that are built in: every process with its times and
+/// memory once a second, processors and memory four times a second, disks and pressure.
+#[must_use]
+pub fn default(light: &Light, use_of: Use) -> TraceConfig {
+    let fast = Some(250);
+    let slow = Some(1000);
+    let mut data_sources = vec![
+        source(DataSourceConfig {
+            process_stats_config: Some(ProcessStatsConfig {
+                scan_all_processes_on_start: Some(true),
+                record_thread_names: Some(true),
+                proc_stats_poll_ms: slow,
+                ..ProcessStatsConfig::default()
+            }),
+            ..named("linux.process_stats")
+        }),
+        source(DataSourceConfig {
+            sys_stats_config: Some(SysStatsConfig {
+                stat_period_ms: fast,
+                cpufreq_period_ms: fast,
+                meminfo_period_ms: fast,
+                vmstat_period_ms: slow,
+                diskstat_period_ms: slow,
+                psi_period_ms: slow,
+                ..SysStatsConfig::default()
+            }),
+            ..named("linux.sys_stats")
+        }),
+        source(named("linux.system_info")),
+    ];
+    let mut duration_ms = light.duration_ms.unwrap_or(DURATION_MS);
+    if use_of == Use::Command {
+        data_sources.push(source(named("track_event")));
+        duration_ms = light.duration_ms.unwrap_or(0);
+    }
+    let file_kb = light.file_kb.unwrap_or(0);
+    TraceConfig {
+        buffers: vec![buffer(light.buffer_kb.unwrap_or(BUFFER_KB))],
+        data_sources,
+        duration_ms: Some(duration_ms),
+        write_into_file: (file_kb != 0).then_some(true),
+        max_file_size_bytes: (file_kb != 0).then(|| u64::from(file_kb) * 1024),
+        ..TraceConfig::default()
+    }
+}
+
+/// `-c :test`: two seconds of the scheduler.
+#[must_use]
+pub fn test() -> TraceConfig {
+    let events =
+        ["sched_switch", "cpu_idle", "cpu_frequency", "gpu_frequency"].map(str::to_owned).to_vec();
+    TraceConfig {
+        buffers: vec![buffer(1024)],
+        duration_ms: Some(2000),
+        data_sources: vec![source(DataSourceConfig {
+            target_buffer: Some(0),
+            ftrace_config: Some(FtraceConfig { ftrace_events: events, ..FtraceConfig::default() }),
+            ..named("linux.ftrace")
+        })],
+        ..TraceConfig::default()
+    }
+}

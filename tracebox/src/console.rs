@@ -1,0 +1,148 @@
+//! What people see while a trace is being recorded. Everything goes to stderr: stdout may be the
+//! trace.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use tracing_core::client::serve::Log;
+use tracing_core::service::LogLevel;
+
+/// Back to the beginning of the line, and nothing on it.
+const CLEAR: &str = "\r\x1b[K";
+
+/// One line.
+pub fn say(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let clear = if stderr.is_terminal() { CLEAR } else { "" };
+    // Nobody to tell if that fails.
+    let _ = writeln!(stderr, "{clear}{text}");
+}
+
+/// A service's log, down to `least`.
+#[must_use]
+pub fn service_log(least: LogLevel) -> Log {
+    let rank = |level: LogLevel| match level {
+        LogLevel::Error => 0,
+        LogLevel::Info => 1,
+        _ => 2,
+    };
+    Box::new(move |level, text| {
+        if rank(level) <= rank(least) {
+            say(&format!("[{}] traced: {text}", clock()));
+        }
+    })
+}
+
+/// Seconds since boot, as the C++ programs number their lines.
+#[must_use]
+pub fn clock() -> String {
+    let ms = tracing_core::os::clock::boot_ns() / 1_000_000;
+    format!("{:03}.{:03}", ms / 1000 % 1000, ms % 1000)
+}
+
+/// The line that shows that something happens, on terminals only.
+#[derive(Debug)]
+pub struct Progress {
+    shown: bool,
+    terminal: bool,
+}
+
+impl Progress {
+    /// Nothing shown yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { shown: false, terminal: std::io::stderr().is_terminal() }
+    }
+
+    /// Is there anybody to look?
+    #[must_use]
+    pub fn is_shown(&self) -> bool {
+        self.terminal
+    }
+
+    /// Replaces the line.
+    pub fn draw(&mut self, elapsed: Duration, whole: Option<Duration>, bytes: Option<u64>) {
+        if !self.terminal {
+            return;
+        }
+        self.shown = true;
+        let _ = write!(std::io::stderr(), "{CLEAR}{}", line(elapsed, whole, bytes));
+    }
+
+    /// Removes the line.
+    pub fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = write!(std::io::stderr(), "{CLEAR}");
+        }
+    }
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn line(elapsed: Duration, whole: Option<Duration>, bytes: Option<u64>) -> String {
+    let mut line = format!("recording {} s", elapsed.as_secs());
+    if let Some(whole) = whole {
+        line.push_str(&format!(" of {} s", whole.as_secs()));
+    }
+    if let Some(bytes) = bytes {
+        line.push_str(&format!(", {}", size(bytes)));
+    }
+    line.push_str(", Ctrl-C stops");
+    line
+}
+
+/// A number of bytes for people.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1024 {
+        return format!("{bytes} bytes");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1023.95 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (1023, "1023 bytes"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            (1024 * 1024 - 1, "1.0 MiB"),
+            (5 << 30, "5.0 GiB"),
+            (u64::MAX, "16777216.0 TiB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn lines() {
+        let seconds = Duration::from_secs;
+        assert_eq!(line(seconds(3), None, None), "recording 3 s, Ctrl-C stops");
+        assert_eq!(
+            line(seconds(3), Some(seconds(10)), Some(2048)),
+            "recording 3 s of 10 s, 2.0 KiB, Ctrl-C stops"
+        );
+    }
+}

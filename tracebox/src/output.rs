@@ -1,0 +1,256 @@
+//! Where a trace goes. What was there before stays until there is something to replace it with, and
+//! what was begun and not filled goes away again.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use protozero::wire::varint;
+
+use crate::failure::{Context, Failure};
+
+/// Bytes gathered before they are written.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// Tag of `Trace.packet`: field 1, length-delimited.
+const PACKET_TAG: u8 = 0x0a;
+
+/// An open destination.
+#[derive(Debug)]
+pub struct Output {
+    to: To,
+    /// Bytes of whole packets handed to it.
+    bytes: u64,
+    packets: u64,
+}
+
+#[derive(Debug)]
+enum To {
+    Stdout(BufWriter<io::Stdout>),
+    File {
+        writer: BufWriter<File>,
+        path: PathBuf,
+        /// It was not there before us.
+        created: bool,
+        /// What it held before us is gone.
+        emptied: bool,
+    },
+    /// The service opens it.
+    Service(PathBuf),
+}
+
+impl Output {
+    /// Opens `path` (`-`: stdout) for reading and writing, for nobody but its owner if it is new. An
+    /// existing file keeps its content for now.
+    ///
+    /// # Errors
+    /// When it cannot be opened, exists although `no_clobber`, or is a terminal.
+    pub fn open(path: &OsStr, no_clobber: bool) -> Result<Self, Failure> {
+        if path == "-" {
+            let stdout = io::stdout();
+            if stdout.is_terminal() {
+                let text = "a trace is binary: not written to a terminal (name a file with -o)";
+                return Err(Failure::new(text));
+            }
+            return Ok(Self::to(To::Stdout(BufWriter::with_capacity(BUFFER_BYTES, stdout))));
+        }
+        let path = PathBuf::from(path);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o600);
+        let opened = match options.clone().create_new(true).open(&path) {
+            Ok(file) => Ok((file, true)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !no_clobber => {
+                options.open(&path).map(|file| (file, false))
+            }
+            Err(error) => Err(error),
+        };
+        let (file, created) = opened.context(format_args!("cannot write {}", path.display()))?;
+        let writer = BufWriter::with_capacity(BUFFER_BYTES, file);
+        Ok(Self::to(To::File { writer, path, created, emptied: created }))
+    }
+
+    /// A file that the service opens by itself.
+    #[must_use]
+    pub fn of_service(path: &Path) -> Self {
+        Self::to(To::Service(path.to_owned()))
+    }
+
+    fn to(to: To) -> Self {
+        Self { to, bytes: 0, packets: 0 }
+    }
+
+    /// What to call it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.to {
+            To::Stdout(_) => "stdout".into(),
+            To::File { path, .. } | To::Service(path) => path.display().to_string(),
+        }
+    }
+
+    /// Is it a file that can be opened again?
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        !matches!(self.to, To::Stdout(_))
+    }
+
+    /// A descriptor for the service to write to, emptied. None if it opens the file by itself.
+    ///
+    /// # Errors
+    /// When the file cannot be emptied.
+    pub fn lend(&mut self) -> Result<Option<OwnedFd>, Failure> {
+        let name = self.name();
+        let lent = match &mut self.to {
+            To::Stdout(writer) => writer.get_ref().as_fd().try_clone_to_owned().map(Some),
+            To::File { writer, emptied, .. } => empty(writer.get_ref(), emptied)
+                .and_then(|()| writer.get_ref().try_clone())
+                .map(|file| Some(file.into())),
+            To::Service(_) => Ok(None),
+        };
+        lent.context(format_args!("cannot write {name}"))
+    }
+
+    /// Appends one packet, as field 1 of `Trace`.
+    ///
+    /// # Errors
+    /// When it cannot be written; part of it may have been.
+    pub fn write_packet<S: AsRef<[u8]>>(&mut self, slices: &[S]) -> io::Result<()> {
+        let len: usize = slices.iter().map(|slice| slice.as_ref().len()).sum();
+        let mut head = [PACKET_TAG; 1 + varint::LEN_MAX];
+        let mut digits = [0; varint::LEN_MAX];
+        let digits_len = varint::encode(len as u64, &mut digits);
+        head[1..=digits_len].copy_from_slice(&digits[..digits_len]);
+        let head = &head[..=digits_len];
+        let writer: &mut dyn Write = match &mut self.to {
+            To::Stdout(writer) => writer,
+            To::File { writer, emptied, .. } => {
+                empty(writer.get_ref(), emptied)?;
+                writer
+            }
+            To::Service(_) => return Err(io::ErrorKind::Unsupported.into()),
+        };
+        writer.write_all(head)?;
+        for slice in slices {
+            writer.write_all(slice.as_ref())?;
+        }
+        self.packets += 1;
+        self.bytes += (head.len() + len) as u64;
+        Ok(())
+    }
+
+    /// Writes what is still gathered, and says how much the whole is.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(&mut self) -> io::Result<Written> {
+        match &mut self.to {
+            To::Stdout(writer) => writer.flush()?,
+            To::File { writer, .. } => writer.flush()?,
+            To::Service(_) => {}
+        }
+        Ok(Written { bytes: self.bytes, packets: Some(self.packets) })
+    }
+
+    /// What the service wrote into it; nothing is known of what went through a pipe.
+    #[must_use]
+    pub fn measure(&self) -> Option<Written> {
+        let count = |file: &File| {
+            let bytes = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
+            Some(Written { bytes, packets: count_packets(file, bytes) })
+        };
+        match &self.to {
+            To::Stdout(_) => None,
+            To::File { writer, .. } => count(writer.get_ref()),
+            To::Service(path) => count(&File::open(path).ok()?),
+        }
+    }
+
+    /// Something failed. Keeps the whole packets that were written; a file without any goes away if
+    /// it is ours. Returns how much is kept.
+    pub fn abandon(mut self) -> u64 {
+        let flushed = self.finish().is_ok();
+        let To::File { writer, path, created, emptied } = self.to else { return self.bytes };
+        let (file, _) = writer.into_parts();
+        if !flushed || self.bytes == 0 {
+            // Of our last buffer some bytes may have got there, and the service may have been
+            // writing: either ends inside a packet.
+            self.bytes = whole_packets(&file);
+            if emptied {
+                let _ = file.set_len(self.bytes);
+            }
+        }
+        let is_empty =
+            file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0);
+        if created && is_empty {
+            let _ = std::fs::remove_file(&path);
+        }
+        self.bytes
+    }
+}
+
+fn empty(file: &File, emptied: &mut bool) -> io::Result<()> {
+    // Pipes and devices have no length.
+    if !*emptied && file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    *emptied = true;
+    Ok(())
+}
+
+/// How much a trace is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Written {
+    /// Bytes.
+    pub bytes: u64,
+    /// Packets, if they could be counted.
+    pub packets: Option<u64>,
+}
+
+/// Number of packets if all of `file` is whole packets.
+fn count_packets(file: &File, bytes: u64) -> Option<u64> {
+    let (packets, end) = walk(file);
+    (end == bytes).then_some(packets)
+}
+
+fn whole_packets(file: &File) -> u64 {
+    walk(file).1
+}
+
+/// Packets at the beginning of `file`, and where the last one ends. Reads lengths only.
+fn walk(file: &File) -> (u64, u64) {
+    let len = file.metadata().map_or(0, |metadata| metadata.len());
+    let mut block = vec![0; 64 * 1024];
+    let (mut block_at, mut block_len) = (0, 0);
+    let (mut packets, mut at) = (0, 0);
+    loop {
+        // A tag and a length have six bytes at most.
+        if at < block_at || at + 6 > block_at + block_len as u64 {
+            block_at = at;
+            block_len = file.read_at(&mut block, at).unwrap_or(0);
+        }
+        let start = usize::try_from(at - block_at).unwrap_or(usize::MAX);
+        let head = block[..block_len].get(start..).unwrap_or_default();
+        let [PACKET_TAG, rest @ ..] = head else { return (packets, at) };
+        let Some((length, width)) = short_varint(rest) else { return (packets, at) };
+        let next = (at + 1 + width).checked_add(length);
+        match next.filter(|&next| next <= len) {
+            Some(next) => at = next,
+            None => return (packets, at),
+        }
+        packets += 1;
+    }
+}
+
+/// A length of up to five bytes and their number: packets are below 2^28.
+fn short_varint(bytes: &[u8]) -> Option<(u64, u64)> {
+    let width = 1 + bytes.iter().take(5).position(|byte| byte & 0x80 == 0)?;
+    let digits = bytes[..width].iter().rev();
+    let value = digits.fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f));
+    Some((value, width as u64))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+use super::*;
+
+fn read(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap()
+}
+
+fn open(path: &Path) -> Output {
+    Output::open(path.as_os_str(), false).unwrap()
+}
+
+#[test]
+fn packets_with_lengths_at_varint_borders() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let mut output = open(&path);
+    let mut expected = Vec::new();
+    for (len, head) in [
+        (0_usize, &b"\x0a\x00"[..]),
+        (127, b"\x0a\x7f"),
+        (128, b"\x0a\x80\x01"),
+        (16_383, b"\x0a\xff\x7f"),
+        (16_384, b"\x0a\x80\x80\x01"),
+        (2 << 20, b"\x0a\x80\x80\x80\x01"),
+    ] {
+        let body = vec![7; len];
+        let (first, second) = body.split_at(len / 3);
+        output.write_packet(&[first, second]).unwrap();
+        expected.extend_from_slice(head);
+        expected.extend_from_slice(&body);
+    }
+    let written = output.finish().unwrap();
+    assert_eq!(written, Written { bytes: expected.len() as u64, packets: Some(6) });
+    assert!(read(&path) == expected);
+    assert_eq!(output.measure(), Some(written));
+}
+
+#[test]
+fn an_empty_file_of_ours_goes_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let output = open(&path);
+    assert!(path.exists());
+    assert_eq!(output.abandon(), 0);
+    assert!(!path.exists());
+}
+
+#[test]
+fn the_file_of_others_stays_until_there_is_a_packet() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    std::fs::write(&path, "old and longer than what comes").unwrap();
+    open(&path).abandon();
+    assert_eq!(read(&path), b"old and longer than what comes");
+    let mut output = open(&path);
+    output.write_packet(&[b"abc"]).unwrap();
+    output.finish().unwrap();
+    assert_eq!(read(&path), b"\x0a\x03abc");
+}
+
+#[test]
+fn whole_packets_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let mut output = open(&path);
+    output.write_packet(&[b"abc"]).unwrap();
+    assert_eq!(output.abandon(), 5);
+    assert_eq!(read(&path), b"\x0a\x03abc");
+}
+
+#[test]
+fn what_the_service_wrote_is_measured_and_cut_to_whole_packets() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let mut output = open(&path);
+    let lent = output.lend().unwrap().unwrap();
+    File::from(lent).write_all(b"\x0a\x03abc\x0a\x01d\x0a\x09cut").unwrap();
+    assert_eq!(output.measure(), Some(Written { bytes: 13, packets: None }));
+    output.abandon();
+    assert_eq!(read(&path), b"\x0a\x03abc\x0a\x01d");
+}
+
+#[test]
+fn no_clobber() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    std::fs::write(&path, "old").unwrap();
+    let failure = Output::open(path.as_os_str(), true).unwrap_err();
+    assert!(failure.text.contains("File exists"), "{failure}");
+    assert_eq!(read(&path), b"old");
+    let missing = directory.path().join("no/such/trace");
+    let failure = Output::open(missing.as_os_str(), false).unwrap_err();
+    assert!(failure.text.contains("No such file"), "{failure}");
+}
+
+#[test]
+fn forged_lengths_end_the_walk() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    for (bytes, packets, end) in [
+        (&b""[..], 0, 0),
+        (b"\x0a", 0, 0),
+        (b"\x0a\x00", 1, 2),
+        (b"\x0a\x00\x12\x00", 1, 2),
+        (b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 0, 0),
+        (b"\x0a\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 0, 0),
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(walk(&File::open(&path).unwrap()), (packets, end), "{bytes:x?}");
+    }
+}

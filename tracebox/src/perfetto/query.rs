@@ -1,0 +1,163 @@
+//! `--query`: what a service knows, for people.
+
+use std::io::{IsTerminal, Write};
+
+use protos::TracingServiceState;
+use protozero::Message;
+use tracing_core::client::consumer::Consumer;
+
+use crate::applet::Ending;
+use crate::failure::{Context, Failure};
+use crate::recording::lost;
+
+/// Columns of a terminal that nobody asked how wide it is.
+const COLUMNS: usize = 80;
+
+/// Prints the state of the service that `consumer` is connected to.
+///
+/// # Errors
+/// When the service does not answer, or stdout is closed.
+pub fn run(consumer: &mut Consumer, raw: bool, long: bool) -> Ending {
+    let state = consumer.query_service_state(false).map_err(lost)?;
+    let mut stdout = std::io::stdout().lock();
+    let bytes = if raw {
+        if stdout.is_terminal() {
+            return Err(Failure::new("--query-raw is binary: not written to a terminal"));
+        }
+        state.encode_to_vec()
+    } else {
+        table(&state, long).into_bytes()
+    };
+    stdout.write_all(&bytes).and_then(|()| stdout.flush()).context("cannot write to stdout")?;
+    Ok(0)
+}
+
+/// The state as text; lines are cut unless `long`.
+#[must_use]
+pub fn table(state: &TracingServiceState, long: bool) -> String {
+    let mut out =
+        String::from("Not meant for machine consumption: use --query-raw for scripts.\n\n");
+    let mut line = |text: String| {
+        let text = text.trim_end();
+        let cut = if long { text.chars().count() } else { COLUMNS };
+        out.extend(text.chars().take(cut).map(|c| if c.is_control() { '\u{fffd}' } else { c }));
+        out.push('\n');
+    };
+    line(format!("Service: {}", state.tracing_service_version.as_deref().unwrap_or("unknown")));
+    line(format!(
+        "Sessions: {} ({} started)",
+        state.num_sessions.unwrap_or(0),
+        state.num_sessions_started.unwrap_or(0)
+    ));
+    line(String::new());
+
+    line("TRACING SESSIONS:".into());
+    line(format!(
+        "{:<6} {:<6} {:<18} {:<20} {:<12} {:<8} {:<8}",
+        "ID", "UID", "STATE", "NAME", "BUF (#) KB", "DUR (s)", "#SOURCES"
+    ));
+    for session in &state.tracing_sessions {
+        let kb: u64 = session.buffer_size_kb.iter().map(|&kb| u64::from(kb)).sum();
+        line(format!(
+            "{:<6} {:<6} {:<18} {:<20} {:<12} {:<8} {:<8}",
+            session.id.unwrap_or(0),
+            session.consumer_uid.unwrap_or(-1),
+            session.state.as_deref().unwrap_or(""),
+            session.unique_session_name.as_deref().unwrap_or(""),
+            format!("({}) {kb}", session.buffer_size_kb.len()),
+            f64::from(session.duration_ms.unwrap_or(0)) / 1000.0,
+            session.num_data_sources.unwrap_or(0),
+        ));
+    }
+    if state.tracing_sessions.is_empty() && state.supports_tracing_sessions != Some(true) {
+        line("(this service does not tell)".into());
+    }
+    line(String::new());
+
+    // Remote machines are rare: the column is there when one is.
+    let remote = state.producers.iter().any(|producer| producer.machine_id.unwrap_or(0) != 0);
+    let machine = |text: &str| if remote { format!("{text:<12} ") } else { String::new() };
+    line("PRODUCERS:".into());
+    line(format!(
+        "{:<6} {}{:<8} {:<6} {:<32} {}",
+        "ID",
+        machine("MACHINE"),
+        "PID",
+        "UID",
+        "NAME",
+        "SDK"
+    ));
+    for producer in &state.producers {
+        line(format!(
+            "{:<6} {}{:<8} {:<6} {:<32} {}",
+            producer.id.unwrap_or(0),
+            machine(producer.machine_name.as_deref().unwrap_or("")),
+            producer.pid.unwrap_or(0),
+            producer.uid.unwrap_or(-1),
+            producer.name.as_deref().unwrap_or(""),
+            producer.sdk_version.as_deref().unwrap_or(""),
+        ));
+    }
+    line(String::new());
+
+    line("DATA SOURCES:".into());
+    line(format!("{:<40} {:<6} {}", "NAME", "ID", "PRODUCER"));
+    for source in &state.data_sources {
+        let id = source.producer_id.unwrap_or(0);
+        let producer = state.producers.iter().find(|producer| producer.id == Some(id));
+        let producer = producer.and_then(|producer| producer.name.as_deref()).unwrap_or("");
+        let descriptor = source.ds_descriptor.as_ref();
+        let name = descriptor.and_then(|descriptor| descriptor.name.as_deref()).unwrap_or("");
+        line(format!("{name:<40} {id:<6} {producer}"));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use protos::{
+        DataSourceDescriptor, TracingServiceStateDataSource, TracingServiceStateProducer,
+        TracingServiceStateTracingSession,
+    };
+
+    use super::*;
+
+    #[test]
+    fn whole_and_cut() {
+        let state = TracingServiceState {
+            tracing_service_version: Some("v1".into()),
+            num_sessions: Some(1),
+            num_sessions_started: Some(1),
+            producers: vec![TracingServiceStateProducer {
+                id: Some(3),
+                pid: Some(42),
+                uid: Some(0),
+                name: Some(format!("evil\x1b[31m{}", "x".repeat(100))),
+                ..Default::default()
+            }],
+            data_sources: vec![TracingServiceStateDataSource {
+                producer_id: Some(3),
+                ds_descriptor: Some(DataSourceDescriptor {
+                    name: Some("linux.sys_stats".into()),
+                    ..Default::default()
+                }),
+                ..Default::default()
+            }],
+            tracing_sessions: vec![TracingServiceStateTracingSession {
+                id: Some(1),
+                state: Some("STARTED".into()),
+                buffer_size_kb: vec![64, 32],
+                duration_ms: Some(1500),
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let long = table(&state, true);
+        assert!(long.contains(&"x".repeat(100)), "{long}");
+        assert!(!long.contains('\x1b'), "{long}");
+        assert!(long.contains("(2) 96       1.5"), "{long}");
+        assert!(long.contains("linux.sys_stats"), "{long}");
+        assert!(!long.contains("MACHINE"), "{long}");
+        assert!(table(&state, false).lines().all(|line| line.chars().count() <= COLUMNS));
+    }
+}

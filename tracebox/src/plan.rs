@@ -1,0 +1,320 @@
+//! Which words go together: from a command line that was read to one thing to do.
+
+use std::ffi::{OsStr, OsString};
+
+use protos::{TraceAttributesAttribute, TraceAttributesAttributeValue, TraceConfigStatsdMetadata};
+
+use crate::cli::{Perfetto, What};
+use crate::config::light::{self, Light};
+use crate::failure::Failure;
+
+/// One thing to do.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Plan {
+    /// Print the version.
+    Version,
+    /// Say that there are no guardrails.
+    ResetGuardrails,
+    /// Print what the service knows.
+    Query {
+        /// As a message.
+        raw: bool,
+        /// Whole lines.
+        long: bool,
+    },
+    /// Look for a session that was left behind.
+    IsDetached(String),
+    /// Take one over.
+    Attach {
+        /// Its name.
+        key: String,
+        /// End it now.
+        stop: bool,
+    },
+    /// Write a copy of a running session.
+    Clone(Clone),
+    /// Record.
+    Record(Box<Record>),
+}
+
+/// A running session, and where its copy goes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Clone {
+    /// By its id.
+    pub id: Option<u64>,
+    /// By its unique name.
+    pub name: Option<String>,
+    /// For a bug report.
+    pub for_bugreport: bool,
+    /// The copy.
+    pub out: OsString,
+    /// Not over an existing file.
+    pub no_clobber: bool,
+}
+
+/// What to record, and how.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Record {
+    /// Where the config is.
+    pub source: Source,
+    /// Where the trace goes, unless the config says it.
+    pub out: Option<OsString>,
+    /// Not over an existing file.
+    pub no_clobber: bool,
+    /// Staying or leaving.
+    pub background: Background,
+    /// Where to tell that data sources have started.
+    pub notify_fd: Option<u32>,
+    /// Name to leave the session under.
+    pub detach: Option<String>,
+    /// To add to the config.
+    pub attributes: Vec<TraceAttributesAttribute>,
+    /// To put into the config.
+    pub statsd: TraceConfigStatsdMetadata,
+}
+
+/// Where a config comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// A file, or stdin for `-`.
+    File {
+        /// Its path.
+        path: OsString,
+        /// What is in it.
+        format: Format,
+    },
+    /// The one that is built in.
+    Test,
+    /// Words.
+    Light(Light),
+    /// Nothing was said.
+    Default(Light),
+}
+
+/// How a config is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// A serialized `TraceConfig`.
+    Binary,
+    /// TextFormat.
+    Text {
+        /// Leave out what is unknown.
+        lossy: bool,
+    },
+}
+
+/// Whether the program stays in the foreground.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Background {
+    /// It stays.
+    No,
+    /// It leaves when tracing was asked for.
+    Start,
+    /// It leaves when data sources have started.
+    Wait,
+}
+
+/// Who does it: the light-mode default differs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Who {
+    /// perfetto: without a config and words there is nothing to do.
+    Perfetto,
+    /// tracebox: it has data sources of its own and a config for them.
+    Tracebox,
+}
+
+fn refuse<T>(text: &str) -> Result<T, Failure> {
+    Err(Failure::new(text))
+}
+
+/// Decides what `args` ask for.
+///
+/// # Errors
+/// One line about the first two words that exclude each other.
+pub fn plan(args: Perfetto, who: Who) -> Result<Plan, Failure> {
+    if args.version {
+        return Ok(Plan::Version);
+    }
+    if args.upload || args.dropbox.is_some() {
+        return refuse("--upload and --dropbox exist on Android only");
+    }
+    if args.save_for_bugreport || args.save_all_for_bugreport {
+        return refuse("--save-for-bugreport and --save-all-for-bugreport are not in this version");
+    }
+    let background = match (args.background, args.background_wait) {
+        (false, false) => Background::No,
+        (true, false) => Background::Start,
+        (_, true) => Background::Wait,
+    };
+    let leaves = background != Background::No;
+    let what = &args.what;
+    let says_what = what.config.is_some() || what.is_light();
+    let attaching = args.attach.is_some() || args.is_detached.is_some();
+    let cloning = args.clone.is_some() || args.clone_by_name.is_some();
+
+    if args.long && !args.query {
+        return refuse("--long goes with --query");
+    }
+    if args.stop && args.attach.is_none() {
+        return refuse("--stop goes with --attach");
+    }
+    if args.clone_for_bugreport && !cloning {
+        return refuse("--clone-for-bugreport goes with --clone or --clone-by-name");
+    }
+    if args.clone.is_some() && args.clone_by_name.is_some() {
+        return refuse("--clone and --clone-by-name exclude each other");
+    }
+    if what.txt && what.txt_lossy {
+        return refuse("--txt and --txt-lossy exclude each other");
+    }
+    if (what.txt || what.txt_lossy) && what.config.is_none() {
+        return refuse("--txt says how to read a config: name one with -c");
+    }
+    if attaching && args.detach.is_some() {
+        return refuse("--attach and --detach exclude each other");
+    }
+    if args.attach.is_some() && args.is_detached.is_some() {
+        return refuse("--attach and --is_detached exclude each other");
+    }
+    if args.detach.is_some() && leaves {
+        return refuse("--detach and --background exclude each other");
+    }
+    if what.config.is_some() && what.is_light() {
+        return refuse("-c brings its own settings: -t, -b, -s, -a and events do not go with it");
+    }
+    if args.query || args.query_raw {
+        if args.query && args.query_raw {
+            return refuse("--query and --query-raw exclude each other");
+        }
+        if attaching || args.detach.is_some() || leaves || cloning {
+            return refuse("--query does not go with --attach, --detach, --clone or --background");
+        }
+        if says_what {
+            return refuse("--query records nothing: it takes no config");
+        }
+        if what.out.is_some() {
+            return refuse("--query records nothing: it takes no -o");
+        }
+        return Ok(Plan::Query { raw: args.query_raw, long: args.long });
+    }
+    if attaching {
+        if says_what {
+            return refuse("--attach takes a session that runs: it takes no config");
+        }
+        if what.out.is_some() {
+            return refuse("--attach takes a session that writes its own file: it takes no -o");
+        }
+        if cloning || leaves {
+            return refuse("--attach does not go with --clone or --background");
+        }
+        return Ok(match (args.attach, args.is_detached) {
+            (Some(key), _) => Plan::Attach { key, stop: args.stop },
+            (None, key) => Plan::IsDetached(key.unwrap_or_default()),
+        });
+    }
+    if cloning {
+        if says_what {
+            return refuse("--clone copies a session that runs: it takes no config");
+        }
+        if args.detach.is_some() || leaves {
+            return refuse("--clone does not go with --detach or --background");
+        }
+        let Some(out) = args.what.out else {
+            return refuse("say with -o where to write the copy");
+        };
+        return Ok(Plan::Clone(Clone {
+            id: args.clone,
+            name: args.clone_by_name,
+            for_bugreport: args.clone_for_bugreport,
+            out,
+            no_clobber: args.what.no_clobber,
+        }));
+    }
+    if args.reset_guardrails && !says_what && what.out.is_none() {
+        return Ok(Plan::ResetGuardrails);
+    }
+    if leaves && args.notify_fd.is_some() {
+        return refuse("--notify-fd stays in the foreground: it does not go with --background");
+    }
+    if leaves && what.out.as_deref() == Some(OsStr::new("-")) {
+        return refuse("a program in the background has no stdout: -o needs a file");
+    }
+    let mut record = record(&args.what, who)?;
+    record.background = background;
+    record.notify_fd = args.notify_fd;
+    record.detach = args.detach;
+    Ok(Plan::Record(Box::new(record)))
+}
+
+/// The part of it that `tracebox record` shares.
+///
+/// # Errors
+/// As [`plan`].
+pub fn record(what: &What, who: Who) -> Result<Record, Failure> {
+    if what.txt && what.txt_lossy {
+        return refuse("--txt and --txt-lossy exclude each other");
+    }
+    if (what.txt || what.txt_lossy) && what.config.is_none() {
+        return refuse("--txt says how to read a config: name one with -c");
+    }
+    if what.config.is_some() && what.is_light() {
+        return refuse("-c brings its own settings: -t, -b, -s, -a and events do not go with it");
+    }
+    let format = match (what.txt, what.txt_lossy) {
+        (false, false) => Format::Binary,
+        (_, lossy) => Format::Text { lossy },
+    };
+    let source = match &what.config {
+        Some(name) if name == ":test" => Source::Test,
+        Some(name) if name == ":mem" => return refuse("the config :mem is not in this version"),
+        Some(path) => Source::File { path: path.clone(), format },
+        None => {
+            let words = what.words.is_empty() && what.app.is_empty();
+            match who {
+                Who::Tracebox if words => Source::Default(light::read(what)?),
+                Who::Perfetto if !what.is_light() => {
+                    return refuse(
+                        "say what to record: a config (-c), or -t, -b, or events (see --help)",
+                    );
+                }
+                _ => Source::Light(light::read(what)?),
+            }
+        }
+    };
+    Ok(Record {
+        source,
+        out: what.out.clone(),
+        no_clobber: what.no_clobber,
+        background: Background::No,
+        notify_fd: None,
+        detach: None,
+        attributes: what
+            .add_attribute
+            .iter()
+            .map(|text| attribute(text))
+            .collect::<Result<_, _>>()?,
+        statsd: TraceConfigStatsdMetadata {
+            triggering_alert_id: what.alert_id,
+            triggering_config_uid: what.config_uid,
+            triggering_config_id: what.config_id,
+            triggering_subscription_id: what.subscription_id,
+            ..TraceConfigStatsdMetadata::default()
+        },
+    })
+}
+
+/// `key=value`, or a key alone. What looks like a number is text all the same, as upstream has it.
+fn attribute(text: &str) -> Result<TraceAttributesAttribute, Failure> {
+    let (key, value) = text.split_once('=').unwrap_or((text, ""));
+    if key.is_empty() {
+        return Err(Failure::new(format_args!("--add-attribute {text:?} has no key")));
+    }
+    Ok(TraceAttributesAttribute {
+        key: Some(key.to_owned()),
+        value: Some(TraceAttributesAttributeValue::StringValue(value.to_owned())),
+        ..TraceAttributesAttribute::default()
+    })
+}
+
+#[cfg(test)]
+mod tests;
