@@ -282,9 +282,4 @@ impl Index {
             .map(|(_, slot)| *slot)
             .find(|slot| self.sequence(*slot).is_some_and(|s| !s.chunks.is_empty()))
     }
-
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.order.len()
-    }
 }

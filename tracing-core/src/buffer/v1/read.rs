@@ -10,7 +10,7 @@
 //! A walk starts at the first chunk of a sequence and ends at the last id written, at a hole, at
 //! a chunk that is still being written, or where patches are missing. Reading a fragment is for ever.
 
-use super::index::{Chunk, Resume, Sequence};
+use super::index::{Chunk, Chunks, Resume, Sequence};
 use super::ring::{HEADER, Ring};
 use super::{Buffer, HISTOGRAMS_MAX};
 use crate::buffer::{Identity, PacketRef, Stats, WriterStats};
@@ -48,16 +48,6 @@ enum Fragment {
     Invalid,
 }
 
-/// What looking ahead for the rest of a packet gave.
-enum Ahead {
-    /// Its pieces are in `pieces`.
-    Packet,
-    /// It was there but one of the pieces was bad: gone.
-    Corrupt,
-    /// It is not all there.
-    Missing,
-}
-
 /// A packet, by places.
 struct Found {
     /// None: look at `pieces`.
@@ -92,115 +82,178 @@ impl Buffer {
     fn find_packet(&mut self) -> Option<Found> {
         // Known better as soon as a chunk is met of which something was read.
         let mut dropped = true;
-        let Self { ring, index, cursor, pieces, stats, writers, .. } = self;
         loop {
-            let (slot, first, mut id) = match *cursor {
+            let (slot, first, from) = match self.cursor {
                 Cursor::Idle => return None,
                 Cursor::At { slot, first, chunk } => (slot, first, chunk),
                 Cursor::After(key) => {
                     dropped = true;
-                    let start = index.next_sequence(key).and_then(|slot| {
-                        let sequence = index.sequence(slot)?;
-                        let first = sequence.chunks.first_after(sequence.last)?;
-                        let at = sequence.resume.map_or(first, |resume| resume.at);
-                        Some((slot, first, at))
-                    });
-                    let Some(start) = start else {
-                        *cursor = Cursor::Idle;
-                        return None;
-                    };
-                    start
+                    let start = self.next_sequence(key);
+                    if start.is_none() {
+                        self.cursor = Cursor::Idle;
+                    }
+                    start?
                 }
             };
+            let Self { ring, index, pieces, stats, writers, .. } = self;
             let sequence = index.sequence_mut(slot)?;
             let key = sequence.key();
             let Sequence { producer, writer, last, chunks, resume, histogram } = sequence;
             let (producer, writer) = (*producer, *writer);
-            let mut tally = Tally { stats, writers, histogram, producer, writer };
-            'walk: loop {
-                let Some(chunk) = chunks.get_mut(id) else { break };
-                if chunk.flags.contains(ChunkFlags::NEEDS_PATCHING) {
-                    break;
-                }
-                if chunk.read > 0 {
-                    dropped = chunk.last_skipped;
-                }
-                // The chunk may become another one: looking ahead goes on where the packet ended.
-                let mut chunk = chunk;
-                while chunk.read < chunk.fragments {
-                    let is_first = chunk.read == 0;
-                    let is_last = chunk.read.saturating_add(1) == chunk.fragments;
-                    let identity = chunk.identity;
-                    if is_first && chunk.flags.contains(ChunkFlags::CONTINUES_FROM_PREV) {
-                        // Its begin is gone.
-                        tally.read_fragment(ring, chunk);
-                        chunk.last_skipped = true;
-                        dropped = true;
-                    } else if is_last && chunk.flags.contains(ChunkFlags::CONTINUES_ON_NEXT) {
-                        pieces.clear();
-                        let start = id;
-                        match look_ahead(chunks, *last, start) {
-                            Some(end) => id = end,
-                            None => {
-                                count(&mut tally.stats.readaheads_failed, 1);
-                                if !is_first {
-                                    *resume = Some(Resume { first, at: id });
-                                }
-                                break 'walk;
-                            }
-                        }
-                        let ahead = take(chunks, ring, &mut tally, pieces, start, id);
-                        chunk = chunks.get_mut(id)?;
-                        match ahead {
-                            Ahead::Packet => {
-                                count(&mut tally.stats.readaheads_succeeded, 1);
-                                *resume = Some(Resume { first, at: id });
-                                *cursor = Cursor::At { slot, first, chunk: id };
-                                return Some(Found {
-                                    one: None,
-                                    producer,
-                                    writer,
-                                    identity,
-                                    dropped,
-                                });
-                            }
-                            Ahead::Corrupt | Ahead::Missing => {
-                                chunk.last_skipped = true;
-                                dropped = true;
-                            }
-                        }
-                    } else {
-                        match tally.read_fragment(ring, chunk) {
-                            Fragment::Data(piece) => {
-                                *resume = Some(Resume { first, at: id });
-                                *cursor = Cursor::At { slot, first, chunk: id };
-                                let one = Some(piece);
-                                return Some(Found { one, producer, writer, identity, dropped });
-                            }
-                            Fragment::Empty => {}
-                            Fragment::Invalid => {
-                                chunk.last_skipped = true;
-                                dropped = true;
-                            }
-                        }
-                    }
-                }
-                if chunk.read > 0 {
-                    *resume = Some(Resume { first, at: id });
-                }
-                // An unfinished chunk may come again with more.
-                if id == *last || !chunk.complete {
-                    break;
-                }
-                id = id.next();
+            let tally = Tally { stats, writers, histogram, producer, writer };
+            let mut walk =
+                Walk { ring, chunks, tally, pieces, last: *last, read_at: None, dropped };
+            let found = walk.packet(from);
+            dropped = walk.dropped;
+            if let Some(at) = walk.read_at {
+                *resume = Some(Resume { first, at });
             }
-            *cursor = Cursor::After(Some(key));
+            if let Some((chunk, one, identity)) = found {
+                self.cursor = Cursor::At { slot, first, chunk };
+                return Some(Found { one, producer, writer, identity, dropped });
+            }
+            self.cursor = Cursor::After(Some(key));
+        }
+    }
+
+    /// The first sequence after this key that holds something: its slot, its first chunk, and the
+    /// chunk where reading may start.
+    fn next_sequence(&self, key: Option<u32>) -> Option<(u32, ChunkId, ChunkId)> {
+        let slot = self.index.next_sequence(key)?;
+        let sequence = self.index.sequence(slot)?;
+        let first = sequence.chunks.first_after(sequence.last)?;
+        Some((slot, first, sequence.resume.map_or(first, |resume| resume.at)))
+    }
+}
+
+/// A walk along the chunks of one sequence.
+struct Walk<'a> {
+    ring: &'a Ring,
+    chunks: &'a mut Chunks,
+    tally: Tally<'a>,
+    pieces: &'a mut Vec<Piece>,
+    /// Id of the last chunk.
+    last: ChunkId,
+    /// The last chunk met of which something was read.
+    read_at: Option<ChunkId>,
+    /// Whether the next packet follows a loss.
+    dropped: bool,
+}
+
+/// A packet: the chunk it ends in, where it lies (none: in `pieces`), and whose it is.
+type Packet = (ChunkId, Option<Piece>, Identity);
+
+/// What a chunk held.
+enum Visit {
+    Packet(Packet),
+    /// Nothing (more); looking ahead may have led on to this one.
+    Exhausted(ChunkId),
+    /// The begin of a packet that is not all there.
+    Stalled,
+}
+
+impl Walk<'_> {
+    /// The next packet from chunk `id` on. None: the sequence is over for now.
+    #[inline]
+    fn packet(&mut self, mut id: ChunkId) -> Option<Packet> {
+        loop {
+            match self.visit(id)? {
+                Visit::Packet(packet) => return Some(packet),
+                Visit::Stalled => return None,
+                Visit::Exhausted(at) => id = at,
+            }
+            // An unfinished chunk may come again with more.
+            if id == self.last || !self.chunks.get(id)?.complete {
+                return None;
+            }
+            id = id.next();
+        }
+    }
+
+    /// Reads on in one chunk. None if there is no such chunk or it waits for patches.
+    #[inline]
+    fn visit(&mut self, mut id: ChunkId) -> Option<Visit> {
+        let mut chunk = self.chunks.get_mut(id)?;
+        if chunk.flags.contains(ChunkFlags::NEEDS_PATCHING) {
+            return None;
+        }
+        if chunk.read > 0 {
+            self.dropped = chunk.last_skipped;
+            self.read_at = Some(id);
+        }
+        while chunk.read < chunk.fragments {
+            let is_first = chunk.read == 0;
+            let is_last = chunk.read.saturating_add(1) == chunk.fragments;
+            let identity = chunk.identity;
+            let outcome;
+            if is_first && chunk.flags.contains(ChunkFlags::CONTINUES_FROM_PREV) {
+                // Its begin is gone, so it goes too.
+                self.tally.read_fragment(self.ring, chunk);
+                outcome = Fragment::Invalid;
+            } else if is_last && chunk.flags.contains(ChunkFlags::CONTINUES_ON_NEXT) {
+                let Some(end) = look_ahead(self.chunks, self.last, id) else {
+                    count(&mut self.tally.stats.readaheads_failed, 1);
+                    return Some(Visit::Stalled);
+                };
+                let whole = self.take(id, end);
+                id = end;
+                if whole {
+                    count(&mut self.tally.stats.readaheads_succeeded, 1);
+                    self.read_at = Some(id);
+                    return Some(Visit::Packet((id, None, identity)));
+                }
+                chunk = self.chunks.get_mut(id)?;
+                outcome = Fragment::Invalid;
+            } else {
+                outcome = self.tally.read_fragment(self.ring, chunk);
+            }
+            match outcome {
+                Fragment::Data(piece) => {
+                    self.read_at = Some(id);
+                    return Some(Visit::Packet((id, Some(piece), identity)));
+                }
+                Fragment::Empty => {}
+                Fragment::Invalid => {
+                    chunk.last_skipped = true;
+                    self.dropped = true;
+                }
+            }
+        }
+        if chunk.read > 0 {
+            self.read_at = Some(id);
+        }
+        Some(Visit::Exhausted(id))
+    }
+
+    /// Reads one fragment of each chunk from `start` to `end` into `pieces`. False if one was bad:
+    /// all were read nevertheless.
+    fn take(&mut self, start: ChunkId, end: ChunkId) -> bool {
+        self.pieces.clear();
+        let mut whole = true;
+        let mut id = start;
+        loop {
+            let Some(chunk) = self.chunks.get_mut(id) else { return false };
+            if id != start && chunk.read > 0 {
+                // The middle or end of the packet was read before its begin came, as an orphan. What
+                // is next in this chunk belongs to another packet and must not be taken for ours.
+                whole = false;
+            } else if chunk.fragments > 0 {
+                match self.tally.read_fragment(self.ring, chunk) {
+                    Fragment::Data(piece) => self.pieces.push(piece),
+                    Fragment::Empty => {}
+                    Fragment::Invalid => whole = false,
+                }
+            }
+            if id == end {
+                return whole;
+            }
+            id = id.next();
         }
     }
 }
 
 /// The chunk in which the packet that begins at the end of chunk `id` ends, if all of it is there.
-fn look_ahead(chunks: &super::index::Chunks, last: ChunkId, mut id: ChunkId) -> Option<ChunkId> {
+fn look_ahead(chunks: &Chunks, last: ChunkId, mut id: ChunkId) -> Option<ChunkId> {
     let mut chunk = chunks.get(id)?;
     loop {
         if id == last || !chunk.complete {
@@ -219,37 +272,6 @@ fn look_ahead(chunks: &super::index::Chunks, last: ChunkId, mut id: ChunkId) -> 
         if chunk.fragments > 1 || !chunk.flags.contains(ChunkFlags::CONTINUES_ON_NEXT) {
             return Some(id);
         }
-    }
-}
-
-/// Reads one fragment of each chunk from `start` to `end`.
-fn take(
-    chunks: &mut super::index::Chunks,
-    ring: &Ring,
-    tally: &mut Tally<'_>,
-    pieces: &mut Vec<Piece>,
-    start: ChunkId,
-    end: ChunkId,
-) -> Ahead {
-    let mut corrupt = false;
-    let mut id = start;
-    loop {
-        let Some(chunk) = chunks.get_mut(id) else { return Ahead::Missing };
-        if id != start && chunk.read > 0 {
-            // The middle or end of the packet was read before its begin came, as an orphan; what is
-            // next in this chunk belongs to another packet and must not be taken for ours.
-            corrupt = true;
-        } else if chunk.fragments > 0 {
-            match tally.read_fragment(ring, chunk) {
-                Fragment::Data(piece) => pieces.push(piece),
-                Fragment::Empty => {}
-                Fragment::Invalid => corrupt = true,
-            }
-        }
-        if id == end {
-            return if corrupt { Ahead::Corrupt } else { Ahead::Packet };
-        }
-        id = id.next();
     }
 }
 

@@ -1,0 +1,162 @@
+//! Chunks into a trace buffer, packets out of it.
+//!
+//! ```text
+//! cargo bench -p tracing-core --bench buffer               ns per chunk, per packet, per patch
+//! target/release/deps/buffer-* loop write-1 1000           that many of one mode, for callgrind
+//! ```
+//!
+//! The loads are those of Perfetto's own `trace_buffer_benchmark.cc`: 100 templates of 5 to 15
+//! fragments of 50 to 500 bytes, into 64 MiB, from one writer (`write-1`) or 1000 in turn
+//! (`write-1000`); `read` takes 64 MiB of them out again, packet by packet; `patch` and
+//! `patch-absent` change four bytes of a late chunk, or of one that is not there.
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use tracing_core::buffer::{ChunkMeta, Identity, Patch, Policy, TraceBuffer};
+use tracing_core::ids::{ChunkId, ProducerId, WriterId};
+use tracing_core::shm::ChunkFlags;
+
+const MODES: [&str; 5] = ["write-1", "write-1000", "read", "patch", "patch-absent"];
+const BUFFER_BYTES: usize = 64 << 20;
+const CHUNK_BYTES: usize = 4088;
+const SAMPLES: usize = 7;
+
+/// A chunk's payload and its number of fragments.
+struct Template {
+    payload: Vec<u8>,
+    fragments: u16,
+}
+
+fn templates() -> Vec<Template> {
+    let mut state = 42u64;
+    let mut random = |bound: u64| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) % bound
+    };
+    let template = |_| {
+        let fragments = 5 + random(11) as u16;
+        let mut payload = Vec::new();
+        for _ in 0..fragments {
+            let len = 50 + random(451) as usize;
+            if payload.len() + len + 4 > CHUNK_BYTES {
+                break;
+            }
+            payload.extend([len as u8 | 0x80, (len >> 7) as u8 | 0x80, 0x80, 0]);
+            payload.extend((0..len).map(|_| random(256) as u8));
+        }
+        Template { payload, fragments }
+    };
+    (0..100).map(template).collect()
+}
+
+struct Load {
+    templates: Vec<Template>,
+    buffer: TraceBuffer,
+    sent: u32,
+}
+
+impl Load {
+    fn new() -> Option<Self> {
+        let buffer = TraceBuffer::new(BUFFER_BYTES, Policy::Ring)?;
+        Some(Self { templates: templates(), buffer, sent: 0 })
+    }
+
+    fn write(&mut self, count: u32, writers: u32) {
+        for _ in 0..count {
+            let template = &self.templates[self.sent as usize % self.templates.len()];
+            let writer = self.sent % writers;
+            let meta = ChunkMeta {
+                producer: ProducerId((writer / 10 + 1) as u16),
+                identity: Identity::default(),
+                writer: WriterId((writer % 10 + 1) as u16),
+                chunk: ChunkId(self.sent / writers),
+                fragments: template.fragments,
+                flags: ChunkFlags::default(),
+                complete: true,
+            };
+            self.buffer.copy_chunk(black_box(&meta), black_box(&template.payload));
+            self.sent = self.sent.wrapping_add(1);
+        }
+    }
+
+    /// Packets and bytes.
+    fn read(&mut self) -> (u64, usize) {
+        let mut sum = (0, 0);
+        self.buffer.begin_read();
+        while let Some(packet) = self.buffer.next_packet() {
+            sum = (sum.0 + 1, sum.1 + packet.slices.iter().map(|s| s.len()).sum::<usize>());
+        }
+        sum
+    }
+
+    fn patch(&mut self, count: u32, chunk: u32) {
+        let patch = [Patch { offset: 16, data: [1, 2, 3, 4] }];
+        let (producer, writer) = (ProducerId(1), WriterId(1));
+        for _ in 0..count {
+            black_box(self.buffer.patch(producer, writer, ChunkId(chunk), &patch, false));
+        }
+    }
+}
+
+/// Runs a mode with `count` chunks (patches, or fillings of the buffer to read); returns how many
+/// things were done, and the ns they took.
+fn run(mode: &str, count: u32) -> Option<(u64, u128)> {
+    let chunks = (BUFFER_BYTES / CHUNK_BYTES) as u32;
+    let mut load = Load::new()?;
+    let done;
+    let start = Instant::now();
+    match mode {
+        "write-1" | "write-1000" => {
+            load.write(count, if mode == "write-1" { 1 } else { 1000 });
+            done = u64::from(count);
+        }
+        "read" => {
+            let (mut packets, mut ns) = (0, 0);
+            for _ in 0..count {
+                load.write(chunks, 1);
+                let start = Instant::now();
+                packets += load.read().0;
+                ns += start.elapsed().as_nanos();
+            }
+            return Some((packets, ns));
+        }
+        "patch" | "patch-absent" => {
+            load.write(chunks, 1);
+            let start = Instant::now();
+            load.patch(count, if mode == "patch" { chunks - 10 } else { chunks + 1 });
+            return Some((count.into(), start.elapsed().as_nanos()));
+        }
+        _ => return None,
+    }
+    Some((done, start.elapsed().as_nanos()))
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    if let ["loop", mode, count] = args[..] {
+        let done = count.parse().ok().and_then(|count| run(mode, count));
+        let Some((done, _)) = done else {
+            eprintln!("loop takes one of {MODES:?} and a count");
+            return ExitCode::FAILURE;
+        };
+        println!("{mode} {done}");
+        return ExitCode::SUCCESS;
+    }
+    for mode in MODES.into_iter().filter(|mode| args.is_empty() || args.contains(mode)) {
+        let count = match mode {
+            "read" => 1,
+            "patch" | "patch-absent" => 200_000,
+            _ => 4 * (BUFFER_BYTES / CHUNK_BYTES) as u32,
+        };
+        let mut samples: Vec<f64> = (0..SAMPLES)
+            .filter_map(|_| run(mode, count))
+            .map(|(done, ns)| ns as f64 / done.max(1) as f64)
+            .collect();
+        samples.sort_by(f64::total_cmp);
+        println!("{mode:14} {:8.1} ns", samples[samples.len() / 2]);
+    }
+    ExitCode::SUCCESS
+}
