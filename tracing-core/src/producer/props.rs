@@ -254,7 +254,7 @@ fn options() -> impl Strategy<Value = ArbiterOptions> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn what_is_written_arrives(
