@@ -1,0 +1,18 @@
+//! Models of the shared-memory protocol, explored by loom: every interleaving, within a bound on
+//! preemptions, of the very state machine that runs over real memory.
+//!
+//! `cargo test --release --manifest-path tracing-core/loom/Cargo.toml`
+//!
+//! The modules under test are compiled from `tracing-core/src` with `cfg(loom)` set, which turns
+//! their atomics into loom's.
+#![allow(dead_code, reason = "a few modules of a larger crate")]
+
+#[path = "../../src/ids.rs"]
+pub mod ids;
+#[path = "../../src/sync.rs"]
+pub mod sync;
+
+pub mod shm;
+
+#[cfg(test)]
+mod models;

@@ -1,0 +1,226 @@
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use crate::ids::{ChunkId, WriterId};
+use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageWord};
+use crate::shm::layout::{Layout, PageSize};
+use crate::shm::page::{self, Grant};
+use crate::shm::words::PageWords;
+use crate::sync::{Arc, AtomicU32, Mutex, lock};
+
+/// A page of two chunks: its word, two headers, and a payload of one cell each, which loom watches for
+/// accesses that are not ordered.
+struct Page {
+    word: AtomicU32,
+    headers: [[AtomicU32; 2]; 2],
+    payload: [UnsafeCell<u32>; 2],
+}
+
+/// Where chunk 1 of Div2 lies in a page of 4 KiB.
+const SECOND: usize = 8 + 2044;
+
+impl Page {
+    fn new() -> Self {
+        let header = || [AtomicU32::new(0), AtomicU32::new(0)];
+        Self {
+            word: AtomicU32::new(0),
+            headers: [header(), header()],
+            payload: [UnsafeCell::new(0), UnsafeCell::new(0)],
+        }
+    }
+
+    fn write(&self, grant: Grant, value: u32) {
+        // SAFETY: the grant says that this chunk is ours; loom checks that it is.
+        self.payload[grant.idx].with_mut(|cell| unsafe { *cell = value });
+    }
+
+    fn read(&self, grant: Grant) -> u32 {
+        // SAFETY: as above.
+        self.payload[grant.idx].with(|cell| unsafe { *cell })
+    }
+}
+
+impl PageWords for Page {
+    fn page_size(&self) -> PageSize {
+        PageSize::DEFAULT
+    }
+
+    fn word(&self, off: usize) -> Option<&AtomicU32> {
+        match off {
+            0 => Some(&self.word),
+            8 => Some(&self.headers[0][0]),
+            12 => Some(&self.headers[0][1]),
+            SECOND => Some(&self.headers[1][0]),
+            off if off == SECOND + 4 => Some(&self.headers[1][1]),
+            _ => None,
+        }
+    }
+}
+
+fn header(writer: u16, chunk: u32) -> ChunkHeader {
+    ChunkHeader { chunk: ChunkId(chunk), writer: WriterId(writer), packets: Packets::default() }
+}
+
+fn model(f: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(f);
+}
+
+/// What a writer does for one chunk; false if it found none.
+fn write_one(page: &Page, writer: u16) -> bool {
+    if page::hint(page).is_free() {
+        page::try_partition(page, Layout::Div2);
+    }
+    for idx in 0..2 {
+        let header = header(writer, 7);
+        if let Some(grant) = page::try_acquire(page, idx, header) {
+            page.write(grant, u32::from(writer));
+            page::store_packets(page, grant, header, Packets::new(1, ChunkFlags::default()));
+            assert!(page::complete(page, grant), "nobody else changes a chunk being written");
+            return true;
+        }
+    }
+    false
+}
+
+/// What the service does: take a complete chunk, check it, free it. Gives the writer.
+fn read_one(page: &Page, idx: usize) -> Option<u16> {
+    let grant = page::try_read(page, idx)?;
+    let header = page::load_header(page, grant);
+    let value = page.read(grant);
+    assert_eq!(value, u32::from(header.writer.0), "header and payload are of one writer");
+    assert_eq!(header.chunk, ChunkId(7));
+    assert_eq!(header.packets.count(), 1);
+    assert!(page::free(page, grant, ChunkState::BeingRead), "nobody else frees it");
+    Some(header.writer.0)
+}
+
+/// Two writers, of which each may cut the page, acquire, and complete, and a service that reads and
+/// frees: no chunk has two owners, none is lost, and the page ends up free.
+#[test]
+fn two_writers_and_a_reader() {
+    model(|| {
+        let page = Arc::new(Page::new());
+        let writers: Vec<_> = (1..3)
+            .map(|writer| {
+                let page = page.clone();
+                thread::spawn(move || write_one(&page, writer))
+            })
+            .collect();
+        let mut seen: Vec<u16> = (0..2).filter_map(|idx| read_one(&page, idx)).collect();
+        let wrote = writers.into_iter().map(|writer| writer.join().unwrap());
+        let wrote = wrote.filter(|&wrote| wrote).count();
+        seen.extend((0..2).filter_map(|idx| read_one(&page, idx)));
+        assert_eq!(seen.len(), wrote, "each chunk is read once");
+        assert_eq!(page::snapshot(&*page), PageWord::FREE);
+    });
+}
+
+/// The last free clears the page word while a writer wants a chunk of it, or to cut it anew.
+#[test]
+fn freeing_a_page_against_acquiring_it() {
+    model(|| {
+        let page = Arc::new(Page::new());
+        assert!(write_one(&page, 1));
+        let reader = {
+            let page = page.clone();
+            thread::spawn(move || read_one(&page, 0))
+        };
+        let wrote = write_one(&page, 2);
+        assert_eq!(reader.join().unwrap(), Some(1));
+        if wrote {
+            let seen: Vec<_> = (0..2).filter_map(|idx| read_one(&page, idx)).collect();
+            assert_eq!(seen, [2]);
+            assert_eq!(page::snapshot(&*page), PageWord::FREE);
+        } else {
+            // The page was being freed when it looked: it is free, or cut and free.
+            assert!(page::snapshot(&*page).layout().is_none_or(|layout| layout == Layout::Div2));
+        }
+    });
+}
+
+/// A scraper looks at a chunk while it is being written: the count covers only what is finished.
+#[test]
+fn scraping_a_chunk_being_written() {
+    model(|| {
+        let page = Arc::new(Page::new());
+        assert!(page::try_partition(&*page, Layout::Div2));
+        let writer = {
+            let page = page.clone();
+            thread::spawn(move || {
+                let header = header(3, 7);
+                let grant = page::try_acquire(&*page, 0, header).unwrap();
+                page.write(grant, 3);
+                // One packet finished and the next begun: one fragment may be looked at.
+                page::store_packets(&*page, grant, header, Packets::new(2, ChunkFlags::default()));
+                grant
+            })
+        };
+        let word = page::snapshot(&*page);
+        let (grant, state) = page::peek(&*page, word, 0).unwrap();
+        if state == ChunkState::BeingWritten {
+            let header = page::load_header(&*page, grant);
+            if header.packets.count() == 2 {
+                assert_eq!(page.read(grant), 3);
+                assert_eq!(header.writer, WriterId(3));
+            } else {
+                // Not there yet, or nothing finished.
+                assert!(matches!(header.writer, WriterId(0 | 3)));
+            }
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// A chunk that needs patching stays with the producer: the writer, in the arbiter's lock, patches it, or
+/// the transport, in the same lock, commits it unpatched. Whoever is first decides; the service never sees a
+/// chunk that changes, and never one without its patch unless the flag says so.
+#[test]
+fn patching_against_committing() {
+    model(|| {
+        let page = Arc::new(Page::new());
+        assert!(page::try_partition(&*page, Layout::Div2));
+        let held = header(4, 7);
+        let needs = Packets::new(1, ChunkFlags::NEEDS_PATCHING);
+        let grant = page::try_acquire(&*page, 0, held).unwrap();
+        page::store_packets(&*page, grant, held, needs);
+        let pending = Arc::new(Mutex::new(Some(grant)));
+
+        let writer = {
+            let (page, pending) = (page.clone(), pending.clone());
+            thread::spawn(move || {
+                let mut pending = lock(&pending);
+                let Some(grant) = pending.take() else { return false };
+                page.write(grant, 0x55);
+                let patched = Packets::new(1, ChunkFlags::default());
+                page::store_packets(&*page, grant, held, patched);
+                assert!(page::complete(&*page, grant));
+                true
+            })
+        };
+        let transport = {
+            let (page, pending) = (page.clone(), pending.clone());
+            thread::spawn(move || {
+                let taken = lock(&pending).take();
+                if let Some(grant) = taken {
+                    assert!(page::complete(&*page, grant));
+                }
+            })
+        };
+        let look = |page: &Page| {
+            let grant = page::try_read(page, 0)?;
+            let header = page::load_header(page, grant);
+            let value = page.read(grant);
+            assert!(page::free(page, grant, ChunkState::BeingRead));
+            Some((header.packets.flags(), value))
+        };
+        let early = look(&page);
+        let patched = writer.join().unwrap();
+        transport.join().unwrap();
+        let (flags, value) = early.or_else(|| look(&page)).expect("it was committed by one of them");
+        let expected =
+            if patched { (ChunkFlags::default(), 0x55) } else { (ChunkFlags::NEEDS_PATCHING, 0) };
+        assert_eq!((flags, value), expected);
+    });
+}
