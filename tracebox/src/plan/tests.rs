@@ -1,1 +1,134 @@
+use super::*;
+use crate::cli;
 
+fn plan_of(line: &str, who: Who) -> Result<Plan, Failure> {
+    let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+    plan(cli::parse::<Perfetto>("perfetto", &words)?.expect("no help"), who)
+}
+
+fn recorded(line: &str, who: Who) -> Record {
+    match plan_of(line, who) {
+        Ok(Plan::Record(record)) => *record,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+/// Each line is refused, with one line that names what is wrong.
+#[test]
+fn bad_combinations() {
+    for (line, about) in [
+        ("", "say what to record"),
+        ("-o x", "say what to record"),
+        ("--long", "--long goes with --query"),
+        ("--query --query-raw", "--query and --query-raw"),
+        ("--query --attach=k", "--query does not go with"),
+        ("--query --detach=k", "--query does not go with"),
+        ("--query -d", "--query does not go with"),
+        ("--query -D", "--query does not go with"),
+        ("--query --clone 1", "--query does not go with"),
+        ("--query -c f", "takes no config"),
+        ("--query -t 1s", "takes no config"),
+        ("--query sched", "takes no config"),
+        ("--query -o x", "takes no -o"),
+        ("--query-raw -o x", "takes no -o"),
+        ("--attach=a --detach=b", "--attach and --detach"),
+        ("--attach=a --is_detached=a", "--attach and --is_detached"),
+        ("--attach=a -c f", "takes no config"),
+        ("--attach=a -o x", "takes no -o"),
+        ("--attach=a --clone 1", "does not go with --clone"),
+        ("--is_detached=a -t 1s", "takes no config"),
+        ("--stop", "--stop goes with --attach"),
+        ("--stop --detach=k -c f -o x", "--stop goes with --attach"),
+        ("--txt --txt-lossy -c f -o x", "--txt and --txt-lossy"),
+        ("--txt -t 1s -o x", "name one with -c"),
+        ("--detach=k -d -c f -o x", "--detach and --background"),
+        ("--detach=k -D -c f -o x", "--detach and --background"),
+        ("--clone 1 --clone-by-name n -o x", "--clone and --clone-by-name"),
+        ("--clone-for-bugreport -o x", "--clone-for-bugreport goes with"),
+        ("--clone 1", "where to write the copy"),
+        ("--clone 1 -c f -o x", "takes no config"),
+        ("--clone 1 -d -o x", "does not go with --detach"),
+        ("-c f -t 1s -o x", "-c brings its own settings"),
+        ("-c f -b 1mb -o x", "-c brings its own settings"),
+        ("-c f -s 1mb -o x", "-c brings its own settings"),
+        ("-c f -a app -o x", "-c brings its own settings"),
+        ("-c f sched -o x", "-c brings its own settings"),
+        ("-c :mem -o x", ":mem is not in this version"),
+        ("-d -t 1s -o -", "no stdout"),
+        ("-d --notify-fd 3 -t 1s -o x", "--notify-fd stays in the foreground"),
+        ("--upload -t 1s", "Android"),
+        ("--dropbox t -t 1s", "Android"),
+        ("--save-for-bugreport", "not in this version"),
+        ("--save-all-for-bugreport", "not in this version"),
+        ("--add-attribute =v -t 1s -o x", "has no key"),
+        ("-t 1s -t 2s -o x", "cannot be used multiple times"),
+        ("--notify-fd x -t 1s -o x", "invalid value 'x'"),
+        ("--no-such-option", "unexpected argument '--no-such-option'"),
+        ("-o", "a value is required for '--out <FILE>'"),
+        ("--add-note x", "unexpected argument '--add-note'"),
+    ] {
+        let failure = plan_of(line, Who::Perfetto).expect_err(line);
+        assert!(failure.text.contains(about), "{line}: {failure}");
+        assert_eq!((failure.text.lines().count(), failure.code), (1, 1), "{line}: {failure}");
+    }
+}
+
+#[test]
+fn good_ones() {
+    assert_eq!(plan_of("--version -c", Who::Perfetto).map_err(|f| f.code), Err(1));
+    assert_eq!(plan_of("--version", Who::Perfetto), Ok(Plan::Version));
+    assert_eq!(plan_of("--query", Who::Perfetto), Ok(Plan::Query { raw: false, long: false }));
+    assert_eq!(
+        plan_of("--query --long", Who::Perfetto),
+        Ok(Plan::Query { raw: false, long: true })
+    );
+    assert_eq!(plan_of("--query-raw", Who::Perfetto), Ok(Plan::Query { raw: true, long: false }));
+    assert_eq!(plan_of("--reset-guardrails", Who::Perfetto), Ok(Plan::ResetGuardrails));
+    assert_eq!(plan_of("--is_detached=k", Who::Perfetto), Ok(Plan::IsDetached("k".into())));
+    assert_eq!(
+        plan_of("--attach=k --stop", Who::Perfetto),
+        Ok(Plan::Attach { key: "k".into(), stop: true })
+    );
+    assert!(matches!(plan_of("--clone-by-name n -o x", Who::Perfetto), Ok(Plan::Clone(_))));
+}
+
+#[test]
+fn sources() {
+    let source = |line| recorded(line, Who::Perfetto).source;
+    let file = |path: &str, format| Source::File { path: path.into(), format };
+    assert_eq!(source("-c f -o x"), file("f", Format::Binary));
+    assert_eq!(source("-c - --txt -o -"), file("-", Format::Text { lossy: false }));
+    assert_eq!(source("--config=f --txt-lossy --out=x"), file("f", Format::Text { lossy: true }));
+    assert_eq!(source("-c :test -o x"), Source::Test);
+    let light = Light { duration_ms: Some(3000), ..Light::default() };
+    assert_eq!(source("-t 3s -o x"), Source::Light(light.clone()));
+    // tracebox has sources of its own, and words say otherwise.
+    assert_eq!(recorded("-t 3s -o x", Who::Tracebox).source, Source::Default(light));
+    assert_eq!(recorded("-o x", Who::Tracebox).source, Source::Default(Light::default()));
+    assert!(matches!(recorded("sched -o x", Who::Tracebox).source, Source::Light(_)));
+}
+
+#[test]
+fn background_and_the_rest() {
+    let record = recorded("-D -t 1s -o x --no-clobber", Who::Perfetto);
+    assert_eq!((record.background, record.no_clobber), (Background::Wait, true));
+    assert_eq!(recorded("-d -t 1s -o x", Who::Perfetto).background, Background::Start);
+    let record = recorded("-t 1s -o x --alert-id -5 --config-uid 7 --no-guardrails", Who::Perfetto);
+    assert_eq!(record.statsd.triggering_alert_id, Some(-5));
+    assert_eq!(record.statsd.triggering_config_uid, Some(7));
+}
+
+#[test]
+fn attributes() {
+    let line = "-t 1s -o x --add-attribute a --add-attribute b=c=d --add-attribute e=";
+    let pairs: Vec<_> = recorded(line, Who::Perfetto)
+        .attributes
+        .into_iter()
+        .map(|attribute| (attribute.key.unwrap(), attribute.value.unwrap()))
+        .collect();
+    let text = |text: &str| TraceAttributesAttributeValue::StringValue(text.to_owned());
+    assert_eq!(
+        pairs,
+        [("a".to_owned(), text("")), ("b".to_owned(), text("c=d")), ("e".to_owned(), text("")),]
+    );
+}
