@@ -5,8 +5,8 @@
 //!           comments-^   (model)  names-^
 //! ```
 //!
-//! The library touches no file system: sources come in as text, files go out as text, so a build
-//! tool, a test and a fuzzer use it alike. Output depends on the input alone and follows declaration
+//! Sources come in as text, files go out as text, so a build tool and a test use it alike; only the
+//! parser, which insists on files, gets a private temporary folder for a moment. Output depends on the input alone and follows declaration
 //! order; it carries no version and no date, so a release of this crate changes nothing by itself.
 //!
 //! Per message up to three faces are made (see [`Faces`]): an *owned* struct through
@@ -17,6 +17,27 @@
 //! are skipped, as upstream's own generators do for those at file scope; extension fields stay
 //! unknown fields), and `required`, which is read as `optional`: an absent field never fails here.
 //! A map becomes a repeated message of its entries, which is exactly what it is on the wire.
+//!
+//! ```
+//! use protozero_codegen::{Config, Faces, Source, generate};
+//!
+//! let point = "syntax = \"proto3\"; message Point { sint32 x = 1; sint32 y = 2; }";
+//! let files = generate(&Config {
+//!     sources: vec![Source { path: "shape/point.proto".into(), text: point.into() }],
+//!     faces: Faces::ALL,
+//!     command: "cargo xtask codegen".into(),
+//!     source_prefix: "schema/".into(),
+//!     root: "crate".into(),
+//!     text_feature: None,
+//! })?;
+//! assert_eq!(files[0].path, "shape/point.rs");
+//! assert!(files[0].text.contains("pub struct PointWriter<'w>"));
+//! assert!(files[1].text.contains("pub use shape::point::*;"));
+//! # Ok::<(), protozero_codegen::Error>(())
+//! ```
+//!
+//! The receiving crate includes `mod.rs` as a module (`#[rustfmt::skip]`, since small bodies stand on
+//! one line) and re-exports it at [`Config::root`].
 //!
 //! [`protozero`]: https://docs.rs/protozero
 
