@@ -7,11 +7,11 @@ use crate::asan::TARGET;
 use crate::ctx::Ctx;
 use crate::machine;
 
-/// As cargo-fuzz: edge coverage with comparison tracing, and the address sanitizer.
+/// Edge coverage with comparison tracing, and the address sanitizer, as cargo-fuzz does. Not its
+/// `link-dead-code`: it would compile all of the schema's code for the few messages we read.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Clink-dead-code \
-    -Zsanitizer=address -Ccodegen-units=1 -Cdebug-assertions";
+    -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Zsanitizer=address";
 
 /// Longest time one input may take, and the memory one target may use: what hangs or grows fails.
 const LIMITS: &[&str] = &["-timeout=5", "-rss_limit_mb=2048", "-max_len=65536"];
