@@ -26,7 +26,8 @@ use crate::wire::zigzag;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// See the module. After [`Fields::fail`] (but for bad UTF-8) there are no more fields.
+/// See the module. Whoever meets [`Malformed`] calls [`Fields::fail`] before going on; after it (but
+/// for bad UTF-8) there are no more fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
     rest: &'a [u8],

@@ -74,12 +74,14 @@ impl Range {
 ///
 /// # Safety
 /// An implementation promises, for every [`Range`] it returns:
-/// - its `len` bytes at its `ptr` are valid for reads and writes through that pointer, and no
-///   reference to them exists;
-/// - nobody else in this process writes them, or gives them a new owner, until the stream is
-///   dropped, or calls `next_range` (which then may take the old range back *after* its last look
-///   at `open`), or calls `begin_root` and gets `Some` range in return;
-/// - the above holds on whichever thread the stream lives, if the implementor is `Send`.
+/// - **S1** its `len` bytes at its `ptr` are valid for reads and writes through that pointer, and no
+///   reference to them exists but to cells or atomics;
+/// - **S2** nobody else in this process writes them as long as the stream may: from then until the
+///   next call of `next_range` (where the sink may take the old range back *after* its last look at
+///   `open`, and then must not panic) or `end_root`, or until the stream is dropped;
+/// - **S3** a range taken back in `end_root`, or between two roots, is not written again: the next
+///   `begin_root` returns another range or an error;
+/// - **S4** all this holds on whichever thread the stream lives, if the implementor is `Send`.
 pub unsafe trait Sink {
     /// The current range is full (`used` bytes of it hold data, the tail stays unwritten): gives
     /// the next one, of at least 16 bytes, or an error.

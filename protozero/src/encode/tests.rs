@@ -452,3 +452,39 @@ fn forged_links_cost_lengths_and_nothing_else() {
         assert!((1..=3).contains(&stream.sink().seen));
     }
 }
+
+/// A sink that hands out the same memory again and again, as a writer that drops everything does.
+struct Scratch(Vec<u8>);
+
+#[allow(unsafe_code)]
+// SAFETY:
+// - valid and unshared: one heap buffer, not touched while the stream lives.
+unsafe impl Sink for Scratch {
+    fn next_range(
+        &mut self,
+        _used: usize,
+        _open: &mut super::OpenSlots<'_>,
+    ) -> Result<Range, WriteError> {
+        let ptr = std::ptr::NonNull::from(self.0.as_mut_slice()).cast();
+        Ok(Range::from_raw(ptr, self.0.len()))
+    }
+    fn fill(&mut self, _slot: Slot, length: [u8; 4]) {
+        assert_ne!(length[0], 0, "a filled length is never mistaken for an empty slot");
+    }
+}
+
+#[test]
+fn a_length_that_no_slot_can_tell_is_an_error() {
+    let chunk = vec![0; 1 << 16];
+    let mut stream = StreamOf::new(Scratch(vec![0; 1 << 16]));
+    let fits = vec![&chunk[..]; (1 << 12) - 1];
+    rt::bytes_gather::<1>(&mut stream.root().nested::<1>(), &fits);
+    assert_eq!(stream.error(), None);
+    let mut over = fits;
+    over.extend([&chunk[..], &chunk[..]]);
+    rt::bytes_gather::<1>(&mut stream.root().nested::<1>(), &over);
+    let len = ((1 << 12) + 1) * (1 << 16) + 6;
+    assert_eq!(stream.error(), Some(WriteError::TooLong { len }));
+    rt::bytes_gather::<1>(&mut stream.root(), &vec![&chunk[..]; 1 << 15]);
+    assert_eq!(stream.error(), Some(WriteError::TooLong { len: 1 << 31 }));
+}
