@@ -10,7 +10,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let mut fields = Fields::new(bytes);
     while let Ok(Some(tag)) = fields.next_tag() {
         let read = if tag == 10 { fields.begin_run(8) } else { fields.unknown(tag).map(drop) };
-        read.unwrap_or_else(|_| drop(fields.fail()));
+        let _ = read.map_err(|_| fields.fail());
     }
     assert!(PackedVarint::new(bytes).count() <= bytes.len());
 });
