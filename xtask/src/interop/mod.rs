@@ -54,11 +54,9 @@ fn prepare(ctx: &Ctx, cells: &[Cell]) -> Result<Place, String> {
     let peer = peer::programs(ctx)?;
     let python = peer::python(ctx)?;
     let ours = ctx.root().join("target/debug");
-    ctx.run(ctx.cargo().args(["build", "--package", "tracebox", "--bins"]))?;
-    if cells.iter().any(|c| c.source == Source::Example) {
-        let mut command = ctx.cargo();
-        ctx.run(command.args(["build", "--package", "tracing-core", "--example", "producer"]))?;
-    }
+    // The same selection as `cargo test --workspace`, or features differ and the schema is built
+    // once more.
+    ctx.run(ctx.cargo().args(["build", "--workspace", "--bins", "--examples"]))?;
     let sdk = ctx.target("interop")?;
     if cells.iter().any(|c| c.source == Source::Sdk) {
         machine::need(ctx, "c++", "g++")?;
