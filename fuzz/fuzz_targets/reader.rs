@@ -1,7 +1,6 @@
 //! Any bytes as a message, entered as deep as they go, and as packed runs: no panic, no endless loop.
 #![no_main]
 use protozero::decode::{Fields, PackedVarint, Reader};
-
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let mut rest = bytes;
     while let Ok(Some(field)) = Reader::new(rest).next_field() {
