@@ -4,7 +4,7 @@
 //! interoperability; sanitizer, fuzzing and models have one folder each.
 
 use crate::ctx::Ctx;
-use crate::{Outcome, asan, codegen, fuzz, interop, loom, machine, no_std, tidy};
+use crate::{Outcome, asan, codegen, fuzz, interop, loom, machine, no_std, sim, tidy};
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::time::Instant;
@@ -25,6 +25,10 @@ const STEPS: &[Step] = &[
     ("no-std", |ctx| no_std::run(ctx, &[])),
     ("loom", |ctx| loom::run(ctx, &[])),
     ("asan", |ctx| asan::run(ctx, &[])),
+    ("sim", |ctx| {
+        let arguments = ["--seeds", "200", "--fresh", "20"];
+        sim::run(ctx, &arguments.map(str::to_owned))
+    }),
     ("interop", |ctx| interop::run(ctx, &[])),
     ("fuzz", |ctx| fuzz::run(ctx, &[])),
 ];

@@ -15,6 +15,7 @@ mod interop;
 mod loom;
 mod machine;
 mod no_std;
+mod sim;
 mod source;
 mod tidy;
 
@@ -74,6 +75,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[TARGET] [--seconds N]",
         about: "build all fuzz targets once, run one or each of them (default 10 s each)",
         run: fuzz::run,
+    },
+    Command {
+        name: "sim",
+        arguments: "[--seeds N] [--fresh M] | --seed S",
+        about: "simulated lives of the service with honest and hostile peers; one seed replays",
+        run: sim::run,
     },
     Command {
         name: "interop",

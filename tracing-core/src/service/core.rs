@@ -151,3 +151,58 @@ impl Service {
         self.files_wanted.values().any(|wanted| *wanted == id)
     }
 }
+
+/// What a service holds, in numbers: for checks that its memory is bounded.
+#[cfg(any(test, feature = "testing"))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Connections of both kinds.
+    pub connections: usize,
+    /// Accepted producers.
+    pub producers: usize,
+    /// Registered data sources.
+    pub sources: usize,
+    /// Sessions, those included of which only the file is left.
+    pub sessions: usize,
+    /// Trace buffers.
+    pub buffers: usize,
+    /// Data source instances.
+    pub instances: usize,
+    /// Flushes on their way.
+    pub flushes: usize,
+    /// Timers set.
+    pub timers: usize,
+    /// Bytes kept for copying, when more than nothing is connected.
+    pub scratch_bytes: usize,
+}
+
+#[cfg(any(test, feature = "testing"))]
+impl Service {
+    /// Counts what the service holds.
+    #[must_use]
+    pub fn footprint(&self) -> Footprint {
+        let connections = self.producer_clients.len() + self.consumers.len();
+        Footprint {
+            connections,
+            producers: self.producers.len(),
+            sources: self.sources.len(),
+            sessions: self.sessions.len(),
+            buffers: self.buffers.len(),
+            instances: self.sessions.values().map(|s| s.instances.len()).sum(),
+            flushes: self.sessions.values().map(|s| s.flushes.len()).sum(),
+            timers: self.timers.len(),
+            scratch_bytes: if connections == 0 { 0 } else { self.scratch.capacity() },
+        }
+    }
+
+    /// The session of a consumer.
+    #[must_use]
+    pub fn session_of(&self, client: ClientId) -> Option<SessionId> {
+        self.consumers.get(&client)?.session
+    }
+
+    /// The statistics of a session, as its consumer could ask for them.
+    pub fn stats_of(&mut self, id: SessionId) -> Option<protos::TraceStats> {
+        self.trace_stats(id)
+    }
+}

@@ -66,6 +66,8 @@ mod stats;
 mod timers;
 
 pub use self::config::{HostInfo, RegionFactory, ServiceConfig};
+#[cfg(any(test, feature = "testing"))]
+pub use self::core::Footprint;
 pub use self::core::Service;
 pub use self::input::{FileError, Input, Peer};
 pub use self::output::{LogLevel, Output, Rejected};

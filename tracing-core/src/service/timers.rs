@@ -107,6 +107,12 @@ impl Timers {
         self.cancel(kind, id);
         Some((kind, id))
     }
+
+    /// How many are set.
+    #[cfg(any(test, feature = "testing"))]
+    pub(super) fn len(&self) -> usize {
+        self.by_name.len()
+    }
 }
 
 fn reading(now: &Now, clock: Clock) -> u64 {

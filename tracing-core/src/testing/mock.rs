@@ -248,6 +248,13 @@ impl MockConsumer {
         decode_replies(&replies)
     }
 
+    /// Reads all there is, whatever its packets contain.
+    pub fn read_raw(&self, shell: &mut Shell) -> Vec<Reply> {
+        let request = ConsumerRequest::ReadBuffers(Default::default());
+        let call = shell.call_consumer(self.client, request, None);
+        shell.take_replies_to(self.client, call)
+    }
+
     /// Goes away.
     pub fn disconnect(self, shell: &mut Shell) {
         shell.input(Input::ConsumerDisconnected { client: self.client });

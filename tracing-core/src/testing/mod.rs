@@ -1,7 +1,32 @@
 //! A world around the service that has no threads, files, sockets or clocks.
 //!
-//! * [`shell`] drives one [`Service`](crate::service::Service) by the book, at once and in order;
-//! * [`mock`] holds producers and consumers as values, for tests that say every step.
+//! Two ways to use it:
+//!
+//! * [`shell`] drives one [`Service`](crate::service::Service) by the book, at once and in order, and
+//!   [`mock`] holds producers and consumers as values: for tests that say every step;
+//! * [`simulate`] invents a whole life of a service from one number: honest producers with the real
+//!   arbiter and writers, hostile ones that forge commits and shared memory, consumers of all habits,
+//!   a net with delays and cut connections, disks that fail. The same seed gives the same life, so a seed
+//!   that fails is a test.
+//!
+//! ```text
+//!   clock ── net ── world ── service
+//!             │       │
+//!          workload  check      the ledger of what was written, against what was read
+//! ```
 
+mod check;
+mod clock;
+mod fuzz;
 pub mod mock;
+mod net;
+mod rng;
 pub mod shell;
+mod workload;
+mod world;
+
+pub use self::fuzz::commit_data;
+pub use self::world::{Report, simulate};
+
+#[cfg(test)]
+mod tests;

@@ -193,13 +193,13 @@ impl Service {
 
     /// Destroys a session. Its consumer, if still there, hears of the end and may enable another one; a
     /// file is completed in the background.
-    pub(in crate::service) fn free_session(&mut self, id: SessionId, error: &str) {
+    pub(in crate::service) fn free_session(&mut self, id: SessionId, reason: &str) {
         if self.sessions.get(&id).is_none_or(|s| s.freed) {
             return;
         }
         // Answered before the end is said: whoever waits for a flush learns that first.
         self.fail_flushes(id);
-        self.disable_tracing(id, true, error);
+        self.disable_tracing(id, true, reason);
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.freed = true;
         let consumer = session.consumer.take();
@@ -212,9 +212,8 @@ impl Service {
         }
         let waits = session.file.is_some();
         if let Some(client) = consumer {
-            if let Some(error) = error {
-                self.say_disabled(client, &error);
-            }
+            // Also when it never got as far as having an end to say: its file is still being created.
+            self.say_disabled(client, error.as_deref().unwrap_or(reason));
             self.end_read(client);
             if let Some(consumer) = self.consumers.get_mut(&client) {
                 consumer.session = None;

@@ -1,0 +1,86 @@
+//! Lives simulated lives of the tracing service: `cargo xtask sim` builds and runs this.
+//!
+//! `--seeds N` lives 0..N, `--fresh M` adds M that nobody has seen, `--seed S` lives one, twice, and says
+//! what happened in it.
+
+use std::hash::BuildHasher as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use tracing_core::testing::{Report, simulate};
+
+fn main() -> ExitCode {
+    match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<String, String> {
+    let usage = "usage: sim [--seeds N] [--fresh M] | --seed S";
+    let (mut seeds, mut fresh) = (200, 0);
+    for pair in arguments.chunks(2) {
+        let [name, value] = pair else { return Err(usage.into()) };
+        let value: u64 = value.parse().map_err(|_| format!("{name} {value}: not a number"))?;
+        match name.as_str() {
+            "--seeds" => seeds = value,
+            "--fresh" => fresh = value,
+            "--seed" => return one(value),
+            _ => return Err(usage.into()),
+        }
+    }
+    // The keys of a new hasher are the operating system's randomness.
+    let invented = (0..fresh).map(|n| std::hash::RandomState::new().hash_one(n) >> 16);
+    let mut sum = Report::default();
+    let (mut lives, mut failed) = (0, Vec::new());
+    for seed in (0..seeds).chain(invented) {
+        lives += 1;
+        match live(seed) {
+            Ok(report) => {
+                sum.inputs += report.inputs;
+                sum.sessions += report.sessions;
+                sum.packets_written += report.packets_written;
+                sum.packets_read += report.packets_read;
+                sum.gaps += report.gaps;
+                sum.complete_reads += report.complete_reads;
+            }
+            Err(error) => {
+                eprintln!("{error}\n  replay: cargo xtask sim --seed {seed}");
+                failed.push(seed);
+            }
+        }
+    }
+    if !failed.is_empty() {
+        return Err(format!("{} of {lives} lives broke a rule: seeds {failed:?}", failed.len()));
+    }
+    Ok(format!(
+        "{lives} lives: {} inputs, {} sessions, {} of {} packets read in order, {} marked gaps, {} \
+         reads proven complete",
+        sum.inputs,
+        sum.sessions,
+        sum.packets_read,
+        sum.packets_written,
+        sum.gaps,
+        sum.complete_reads
+    ))
+}
+
+fn one(seed: u64) -> Result<String, String> {
+    let first = live(seed)?;
+    if live(seed)? != first {
+        return Err(format!("seed {seed}: two runs differ"));
+    }
+    Ok(format!("seed {seed}: {first:#?}"))
+}
+
+fn live(seed: u64) -> Result<Report, String> {
+    // A panic of the service is a finding like any other; its message was printed already.
+    catch_unwind(AssertUnwindSafe(|| simulate(seed)))
+        .unwrap_or_else(|_| Err(format!("seed {seed}: panicked")))
+}

@@ -1,0 +1,129 @@
+//! The ledger of what honest producers wrote, and the rules that what is read must keep.
+//!
+//! A packet of the simulation says who wrote it (`counter`), which of its writer's it is (`seq_value`), and
+//! carries text that follows from both. So a reader can tell an invented, damaged, repeated or swapped
+//! packet from a good one, and a gap from none.
+
+use std::collections::BTreeMap;
+
+use protos::{TracePacket, TracePacketData};
+
+use super::rng::Rng;
+
+/// Names a writer of an honest producer.
+pub(super) type Tag = u64;
+
+/// What is known of one writer.
+#[derive(Debug)]
+pub(super) struct Log {
+    pub(super) session: u64,
+    pub(super) uid: i32,
+    pub(super) pid: i32,
+    /// Packets it began to write.
+    pub(super) written: u32,
+    /// It lost some by itself, and says so in the trace.
+    pub(super) dropped: bool,
+    /// Its producer hung up, or was cut off.
+    pub(super) gone: bool,
+    /// Its data source is not part of flushes.
+    pub(super) never_asked: bool,
+}
+
+/// All writers.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    pub(super) logs: BTreeMap<Tag, Log>,
+    /// Packets read and found in order.
+    pub(super) packets_read: u64,
+    pub(super) gaps_seen: u64,
+}
+
+/// The text of a packet.
+pub(super) fn text(tag: Tag, seq: u32) -> String {
+    let mut rng = Rng::new(tag ^ (u64::from(seq) << 32));
+    let len = match rng.below(100) {
+        0 => rng.within(4_000, 20_000),
+        1..=9 => rng.within(500, 5_000),
+        _ => rng.below(200),
+    };
+    let letter = b'a' + (rng.next() % 26) as u8;
+    String::from_utf8(vec![letter; len as usize]).unwrap_or_default()
+}
+
+/// What one reader has seen of one session.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    /// By sequence id: whose it is, and the next packet expected.
+    sequences: BTreeMap<u32, (Tag, u32)>,
+    /// By writer: one past the last packet seen.
+    pub(super) seen: BTreeMap<Tag, u32>,
+    /// Packets that were missing, by writer.
+    pub(super) missing: BTreeMap<Tag, u32>,
+}
+
+impl Reader {
+    /// Takes the next packet of the session.
+    ///
+    /// # Errors
+    /// Which rule it breaks.
+    pub(super) fn packet(
+        &mut self,
+        ledger: &mut Ledger,
+        session: u64,
+        packet: &TracePacket,
+    ) -> Result<(), String> {
+        let uid = packet.optional_trusted_uid.as_ref().map(|uid| {
+            let protos::TracePacketOptionalTrustedUid::TrustedUid(uid) = uid;
+            *uid
+        });
+        let sequence = packet.optional_trusted_packet_sequence_id.as_ref().map(|id| {
+            let protos::TracePacketOptionalTrustedPacketSequenceId::TrustedPacketSequenceId(id) =
+                id;
+            *id
+        });
+        let (Some(uid), Some(sequence)) = (uid, sequence) else {
+            return Err(format!("a packet without trusted fields: {packet:?}"));
+        };
+        let by_service = sequence == 1;
+        if by_service != (uid == 0) {
+            return Err(format!("sequence {sequence} with uid {uid}"));
+        }
+        if by_service || uid >= super::workload::HOSTILE_UID {
+            return Ok(());
+        }
+        let Some(TracePacketData::ForTesting(event)) = &packet.data else {
+            return Err(format!("an honest producer never wrote {packet:?}"));
+        };
+        let (tag, seq) = (event.counter.unwrap_or(0), event.seq_value.unwrap_or(0));
+        let Some(log) = ledger.logs.get(&tag) else {
+            return Err(format!("invented: no writer {tag:#x}"));
+        };
+        if (log.uid, Some(log.pid)) != (uid, packet.trusted_pid) {
+            return Err(format!("writer {tag:#x} of uid {} is shown as {uid}", log.uid));
+        }
+        if log.session != session {
+            return Err(format!("a packet of session {} in session {session}", log.session));
+        }
+        if seq >= log.written || event.str.as_deref() != Some(text(tag, seq).as_str()) {
+            return Err(format!("invented: packet {seq} of writer {tag:#x}"));
+        }
+        let (owner, next) = *self.sequences.entry(sequence).or_insert((tag, 0));
+        if owner != tag {
+            return Err(format!("sequence {sequence} has packets of {owner:#x} and {tag:#x}"));
+        }
+        if seq < next {
+            return Err(format!("writer {tag:#x}: packet {seq} again or late, expected {next}"));
+        }
+        if seq > next {
+            ledger.gaps_seen += 1;
+            *self.missing.entry(tag).or_default() += seq - next;
+            if packet.previous_packet_dropped.unwrap_or(0) == 0 {
+                return Err(format!("writer {tag:#x}: {next}..{seq} lost without a mark"));
+            }
+        }
+        self.sequences.insert(sequence, (tag, seq + 1));
+        self.seen.insert(tag, seq + 1);
+        ledger.packets_read += 1;
+        Ok(())
+    }
+}
