@@ -1,0 +1,319 @@
+//! `linux.process_stats`: which processes and threads there are, and what they use.
+//!
+//! ```text
+//!  start: all processes ──> ProcessTree            (scan_all_processes_on_start)
+//!  every poll:  new ones ──> ProcessTree
+//!               counters that changed ──> ProcessStats
+//! ```
+//!
+//! What was written once is remembered and not written again, until its age (`proc_stats_cache_ttl_ms`)
+//! or the service (clear incremental state) says so.
+
+mod counters;
+mod status;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use protos::{
+    DataSourceConfig, ProcessStatsConfig, ProcessStatsConfigQuirks as Quirks, ProcessTreeWriter,
+};
+
+use self::counters::{Changes, From, Known};
+use self::status::{Stat, Status};
+use crate::Root;
+use crate::output::Output;
+use crate::parse::{signed, text};
+use crate::source::Probe;
+use crate::sys_stats::tick_ns;
+
+/// Shorter poll periods are raised to this.
+const POLL_MS_MIN: u32 = 100;
+/// Arguments of a process are cut after this many bytes: a process may have megabytes of them.
+const CMDLINE_BYTES_MAX: usize = 32 * 1024;
+/// Open files that are remembered of one process; more are not recorded.
+const FDS_MAX: usize = 16 * 1024;
+
+/// One instance.
+#[derive(Debug)]
+pub(crate) struct ProcessStatsProbe {
+    root: Root,
+    config: ProcessStatsConfig,
+    poll_ms: u32,
+    /// Counters are forgotten every so many ticks; 0: never.
+    ttl_ticks: u32,
+    ticks: u32,
+    tick_ns: u64,
+    /// The next packet says that what came before is not needed.
+    cleared: bool,
+    /// Processes that were described.
+    described: BTreeSet<i32>,
+    /// Processes without memory of their own: the kernel's.
+    without_memory: BTreeSet<i32>,
+    /// What was written last.
+    known: BTreeMap<i32, Known>,
+    text: Vec<u8>,
+}
+
+impl Probe for ProcessStatsProbe {
+    const NAME: &'static str = "linux.process_stats";
+    const HAS_INCREMENTAL_STATE: bool = true;
+
+    fn new(root: &Root, config: &DataSourceConfig) -> Self {
+        let config = config.process_stats_config.clone().unwrap_or_default();
+        let poll_ms = match config.proc_stats_poll_ms {
+            None | Some(0) => 0,
+            Some(ms) if ms < POLL_MS_MIN => {
+                root.complain(&format!(
+                    "process_stats: a poll period of {ms} ms is raised to {POLL_MS_MIN} ms"
+                ));
+                POLL_MS_MIN
+            }
+            Some(ms) => ms,
+        };
+        let ttl_ticks = match config.proc_stats_cache_ttl_ms {
+            Some(ttl_ms) if ttl_ms > 0 && poll_ms > 0 => (ttl_ms / poll_ms).max(1),
+            _ => 0,
+        };
+        Self {
+            root: root.clone(),
+            config,
+            poll_ms,
+            ttl_ticks,
+            ticks: 0,
+            tick_ns: tick_ns(),
+            cleared: true,
+            described: BTreeSet::new(),
+            without_memory: BTreeSet::new(),
+            known: BTreeMap::new(),
+            text: Vec::new(),
+        }
+    }
+
+    fn start(&mut self, out: &mut dyn Output) {
+        let wanted = self.config.scan_all_processes_on_start == Some(true);
+        if wanted && !self.config.quirks.contains(&Quirks::DISABLE_INITIAL_DUMP) {
+            let pids = self.pids();
+            self.describe(&pids, out);
+        }
+    }
+
+    fn period(&self) -> Option<Duration> {
+        (self.poll_ms > 0).then(|| Duration::from_millis(self.poll_ms.into()))
+    }
+
+    fn tick(&mut self, out: &mut dyn Output) {
+        let clock = out.clock();
+        let begin_ns = clock();
+        let pids = self.pids();
+        let alive: BTreeSet<i32> = pids.iter().copied().collect();
+        // A number that comes again belongs to another process.
+        self.described.retain(|pid| alive.contains(pid));
+        self.without_memory.retain(|pid| alive.contains(pid));
+        self.known.retain(|pid, _| alive.contains(pid));
+
+        let mut changed = Vec::new();
+        let mut new = Vec::new();
+        for pid in pids {
+            let changes = self.changes(pid);
+            if !self.described.contains(&pid) && !self.without_memory.contains(&pid) {
+                new.push(pid);
+            }
+            if !changes.is_empty() {
+                changed.push((pid, changes));
+            }
+        }
+        if !new.is_empty() {
+            self.describe(&new, out);
+        }
+        if !changed.is_empty() {
+            let cleared = std::mem::take(&mut self.cleared);
+            out.packet(&mut |packet| {
+                packet.timestamp(begin_ns);
+                if cleared {
+                    packet.incremental_state_cleared(true);
+                }
+                let mut stats = packet.process_stats();
+                for (pid, changes) in &changed {
+                    let mut process = stats.processes();
+                    process.pid(*pid);
+                    changes.write(&mut process);
+                }
+                stats.collection_end_timestamp(clock());
+            });
+        }
+        self.ticks = self.ticks.wrapping_add(1);
+        if self.ttl_ticks > 0 && self.ticks.is_multiple_of(self.ttl_ticks) {
+            self.known.clear();
+        }
+    }
+
+    fn clear_incremental_state(&mut self, out: &mut dyn Output) {
+        self.described.clear();
+        self.without_memory.clear();
+        self.known.clear();
+        self.cleared = true;
+        self.start(out);
+    }
+}
+
+impl ProcessStatsProbe {
+    /// All processes there are, rising.
+    fn pids(&self) -> Vec<i32> {
+        let Some(pids) = self.root.numbers("proc", "") else {
+            self.root.complain("/proc cannot be read: no processes are recorded");
+            return Vec::new();
+        };
+        pids.into_iter().filter_map(|pid| i32::try_from(pid).ok()).collect()
+    }
+
+    fn status(&mut self, path: &str) -> Option<Status> {
+        self.root.read(path, &mut self.text).ok()?;
+        Some(Status::parse(&self.text))
+    }
+
+    fn stat(&mut self, pid: i32) -> Option<Stat> {
+        self.root.read(&format!("proc/{pid}/stat"), &mut self.text).ok()?;
+        Stat::parse(&self.text)
+    }
+
+    /// Writes a tree of these processes.
+    fn describe(&mut self, pids: &[i32], out: &mut dyn Output) {
+        let clock = out.clock();
+        let begin_ns = clock();
+        let cleared = std::mem::take(&mut self.cleared);
+        out.packet(&mut |packet| {
+            packet.timestamp(begin_ns);
+            if cleared {
+                packet.incremental_state_cleared(true);
+            }
+            let mut tree = packet.process_tree();
+            for pid in pids {
+                // None: it ended meanwhile.
+                if self.describe_process(*pid, &mut tree).is_some() {
+                    self.described.insert(*pid);
+                }
+            }
+            tree.collection_end_timestamp(clock());
+        });
+    }
+
+    fn describe_process(&mut self, pid: i32, tree: &mut ProcessTreeWriter<'_>) -> Option<()> {
+        let status = self.status(&format!("proc/{pid}/status"))?;
+        let age = self.config.record_process_age == Some(true);
+        let start_ticks = if age { self.stat(pid).map(|stat| stat.start_ticks) } else { None };
+        self.text.clear();
+        let _ = self.root.read(&format!("proc/{pid}/cmdline"), &mut self.text);
+        self.text.truncate(CMDLINE_BYTES_MAX);
+        let cmdline = self.text.strip_suffix(b"\0").unwrap_or(&self.text);
+
+        let mut process = tree.processes();
+        process.pid(pid);
+        process.ppid(status.ppid);
+        if cmdline.is_empty() {
+            process.cmdline(&text(&status.name)).cmdline_is_comm(true);
+        } else {
+            for argument in cmdline.split(|b| *b == 0) {
+                process.cmdline(&text(argument));
+            }
+        }
+        process.uid(status.uid);
+        for pid in &status.inner_pids {
+            process.nspid(*pid);
+        }
+        if let Some(ticks) = start_ticks {
+            process.process_start_from_boot(ticks.saturating_mul(self.tick_ns));
+        }
+        if status.is_kernel {
+            process.is_kthread(true);
+        }
+        drop(process);
+
+        if self.config.skip_main_thread_message != Some(true) {
+            let mut thread = tree.threads();
+            thread.tid(pid).name(&text(&status.name)).tgid(pid);
+            for tid in &status.inner_pids {
+                thread.nstid(*tid);
+            }
+        }
+        let names = self.config.record_thread_names == Some(true);
+        let task = format!("proc/{pid}/task");
+        for tid in self.root.numbers(&task, "").unwrap_or_default() {
+            let Ok(id) = i32::try_from(tid) else { continue };
+            if id == pid {
+                continue;
+            }
+            if !names {
+                tree.threads().tid(id).tgid(pid);
+            } else if let Some(status) = self.status(&format!("{task}/{tid}/status")) {
+                let mut thread = tree.threads();
+                thread.tid(id).name(&text(&status.name)).tgid(pid);
+                for tid in &status.inner_pids {
+                    thread.nstid(*tid);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Reads the counters of a process; what changed since it was last asked.
+    fn changes(&mut self, pid: i32) -> Changes {
+        let mut changes = Changes::default();
+        let mut known = self.known.remove(&pid).unwrap_or_default();
+        if self.config.record_process_runtime == Some(true)
+            && let Some(stat) = self.stat(pid)
+        {
+            let ns = |ticks: u64| Some(ticks.saturating_mul(self.tick_ns));
+            let values = [ns(stat.user_ticks), ns(stat.kernel_ticks)];
+            changes.note(&mut known, From::Stat, &values);
+        }
+        if self.config.resolve_process_fds == Some(true) {
+            self.files(pid, &mut known, &mut changes);
+        }
+        if !self.without_memory.contains(&pid) {
+            self.memory(pid, &mut known, &mut changes);
+        }
+        if !known.is_empty() {
+            self.known.insert(pid, known);
+        }
+        changes
+    }
+
+    fn memory(&mut self, pid: i32, known: &mut Known, changes: &mut Changes) {
+        let Some(status) = self.status(&format!("proc/{pid}/status")) else { return };
+        if status.memory.first().is_none_or(Option::is_none) {
+            // A kernel thread: it will not get any, so it is not asked again.
+            self.without_memory.insert(pid);
+            return;
+        }
+        changes.note(known, From::Status, &status.memory);
+        if self.config.scan_smaps_rollup == Some(true)
+            && self.root.read(&format!("proc/{pid}/smaps_rollup"), &mut self.text).is_ok()
+        {
+            let values = counters::rows(&self.text, From::Smaps);
+            changes.note(known, From::Smaps, &values);
+        }
+        if self.config.record_process_dmabuf_rss == Some(true) {
+            let bytes = self.root.read_number(&format!("proc/{pid}/dmabuf_rss"));
+            changes.note(known, From::Dmabuf, &[bytes.map(|bytes| bytes / 1024)]);
+        }
+        let score = self.root.read_line(&format!("proc/{pid}/oom_score_adj"));
+        if let Some(score) = score.and_then(|line| signed(line.trim().as_bytes())) {
+            changes.note_oom_score(known, score);
+        }
+    }
+
+    fn files(&self, pid: i32, known: &mut Known, changes: &mut Changes) {
+        let dir = format!("proc/{pid}/fd");
+        // Those of other users cannot be read without privilege: no complaint.
+        let fds = self.root.numbers(&dir, "").unwrap_or_default();
+        for fd in fds.into_iter().take(FDS_MAX) {
+            if let Some(path) = self.root.link(&format!("{dir}/{fd}")) {
+                changes.note_file(known, fd, path);
+            }
+        }
+    }
+}

@@ -1,0 +1,286 @@
+use protos::{
+    DataSourceConfig, ProcessStats, ProcessStatsConfig, ProcessStatsConfigQuirks,
+    ProcessStatsProcess, ProcessTree,
+};
+
+use super::ProcessStatsProbe;
+use super::status::{Stat, Status};
+use crate::source::Probe;
+use crate::tests::{Packets, World};
+
+const STATUS: &str = "Name:\tser ver\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t42\nPid:\t42\n\
+    PPid:\t1\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t42\t7\t1\nKthread:\t0\nVmPeak:\t    9999 kB\n\
+    VmSize:\t    3968 kB\nVmLck:\t       0 kB\nVmHWM:\t    1664 kB\nVmRSS:\t    1500 kB\n\
+    RssAnon:\t     112 kB\nRssFile:\t    1380 kB\nRssShmem:\t       8 kB\nVmSwap:\t       4 kB\n";
+const KERNEL_STATUS: &str = "Name:\tkthreadd\nPPid:\t0\nUid:\t0\t0\t0\t0\nKthread:\t1\n";
+
+fn world() -> World {
+    let world = World::new();
+    world
+        .put("proc/42/status", STATUS)
+        .put("proc/42/cmdline", "/bin/server\0--port\080\0\0x\0")
+        .put("proc/42/stat", "42 (ser ver) 1)) S 1 42 42 0 -1 4194560 1 2 3 4 150 50 0 0 20 0 2 0 777 1 2")
+        .put("proc/42/oom_score_adj", "-500\n")
+        .put("proc/42/smaps_rollup", "5608-7ffd ---p 0 00:00 0 [rollup]\nRss: 1696 kB\nPss: 221 kB\n\
+             Pss_Dirty: 112 kB\nPss_Anon: 112 kB\nPss_File: 100 kB\nPss_Shmem: 9 kB\nSwapPss: 3 kB\n")
+        .put("proc/42/task/42/status", STATUS)
+        .put("proc/42/task/43/status", "Name:\tworker\nNSpid:\t43\t8\t2\n")
+        .put("proc/2/status", KERNEL_STATUS)
+        .put("proc/2/cmdline", "")
+        .put("proc/2/task/2/status", KERNEL_STATUS)
+        .put("proc/uptime", "1 1")
+        .put("proc/self/status", STATUS);
+    world
+}
+
+fn probe(world: &World, config: ProcessStatsConfig) -> ProcessStatsProbe {
+    let config = DataSourceConfig { process_stats_config: Some(config), ..Default::default() };
+    ProcessStatsProbe::new(&world.root, &config)
+}
+
+fn tree(packet: protos::TracePacket) -> ProcessTree {
+    match packet.data {
+        Some(protos::TracePacketData::ProcessTree(tree)) => tree,
+        other => panic!("no tree: {other:?}"),
+    }
+}
+
+fn stats(packet: protos::TracePacket) -> ProcessStats {
+    match packet.data {
+        Some(protos::TracePacketData::ProcessStats(stats)) => stats,
+        other => panic!("no stats: {other:?}"),
+    }
+}
+
+#[test]
+fn status_with_an_odd_name() {
+    let status = Status::parse(
+        b"Name:\ta\\nb: c)\xff\nUid:\t4294967295\t0\nPPid: x\nNSpid:\t5\nVmSize: y kB\n",
+    );
+    assert_eq!(status.name, b"a\\nb: c)\xff");
+    assert_eq!((status.uid, status.ppid), (-1, 0));
+    assert_eq!(status.inner_pids, []);
+    assert_eq!(status.memory.first(), Some(&None));
+    assert_eq!(Status::parse(b""), Status { memory: vec![None; 8], ..Status::default() });
+}
+
+#[test]
+fn stat_with_a_hostile_name() {
+    let text = b"1 () 1 2 3) S 1 4 5 6 7 8 9 10 11 12 13 14 0 0 0 0 0 0 99 0";
+    let stat = Stat { user_ticks: 13, kernel_ticks: 14, start_ticks: 99 };
+    assert_eq!(Stat::parse(text), Some(stat));
+    assert_eq!(Stat::parse(b"1 (x) S 1 2"), None);
+    assert_eq!(Stat::parse(b"1 x S 1 2"), None);
+    assert_eq!(Stat::parse(b")"), None);
+}
+
+#[test]
+fn describes_all_processes_once() {
+    let world = world();
+    let mut out = Packets::default();
+    let mut probe = probe(
+        &world,
+        ProcessStatsConfig {
+            scan_all_processes_on_start: Some(true),
+            record_thread_names: Some(true),
+            record_process_age: Some(true),
+            ..Default::default()
+        },
+    );
+    assert_eq!(probe.period(), None);
+    probe.start(&mut out);
+    let packet = out.one();
+    assert_eq!((packet.timestamp, packet.incremental_state_cleared), (Some(1000), Some(true)));
+    let tree = tree(packet);
+    assert_eq!(tree.collection_end_timestamp, Some(1000));
+    let [kernel, server] = &tree.processes[..] else { panic!("{tree:?}") };
+    assert_eq!((kernel.pid, kernel.is_kthread), (Some(2), Some(true)));
+    assert_eq!(
+        (&kernel.cmdline[..], kernel.cmdline_is_comm),
+        (&["kthreadd".to_owned()][..], Some(true))
+    );
+    assert_eq!((server.pid, server.ppid, server.uid), (Some(42), Some(1), Some(1000)));
+    assert_eq!(server.cmdline, ["/bin/server", "--port", "80", "", "x"]);
+    assert_eq!(server.cmdline_is_comm, None);
+    assert_eq!(server.nspid, [7, 1]);
+    assert_eq!(server.process_start_from_boot, Some(777 * super::tick_ns()));
+    let threads: Vec<_> =
+        tree.threads.iter().map(|t| (t.tid.unwrap(), t.name.as_deref())).collect();
+    assert_eq!(threads, [(2, Some("kthreadd")), (42, Some("ser ver")), (43, Some("worker"))]);
+    assert_eq!(tree.threads[2].nstid, [8, 2]);
+}
+
+#[test]
+fn threads_without_names_and_main_threads_on_request() {
+    let world = world();
+    let mut out = Packets::default();
+    let config = ProcessStatsConfig {
+        scan_all_processes_on_start: Some(true),
+        skip_main_thread_message: Some(true),
+        ..Default::default()
+    };
+    probe(&world, config).start(&mut out);
+    let threads = tree(out.one()).threads;
+    assert_eq!(threads.len(), 1);
+    assert_eq!((threads[0].tid, threads[0].tgid, &threads[0].name), (Some(43), Some(42), &None));
+}
+
+#[test]
+fn no_scan_unless_asked_for() {
+    let world = world();
+    let mut out = Packets::default();
+    probe(&world, ProcessStatsConfig::default()).start(&mut out);
+    let quirk = ProcessStatsConfig {
+        quirks: vec![ProcessStatsConfigQuirks::DISABLE_INITIAL_DUMP],
+        scan_all_processes_on_start: Some(true),
+        ..Default::default()
+    };
+    probe(&world, quirk).start(&mut out);
+    assert_eq!(out.0, []);
+}
+
+#[test]
+fn only_what_changed() {
+    let world = world();
+    let mut out = Packets::default();
+    let mut probe = probe(
+        &world,
+        ProcessStatsConfig {
+            proc_stats_poll_ms: Some(1),
+            proc_stats_cache_ttl_ms: Some(399),
+            record_process_runtime: Some(true),
+            scan_smaps_rollup: Some(true),
+            ..Default::default()
+        },
+    );
+    assert_eq!(probe.period().unwrap().as_millis(), 100);
+    assert_eq!(world.log().len(), 1);
+
+    probe.tick(&mut out);
+    let mut packets = out.take();
+    assert_eq!(packets.len(), 2);
+    let all = stats(packets.remove(1));
+    assert_eq!(tree(packets.remove(0)).processes.len(), 1, "the kernel's have no counters");
+    let ns = super::tick_ns();
+    let expected = ProcessStatsProcess {
+        pid: Some(42),
+        vm_size_kb: Some(3968),
+        vm_locked_kb: Some(0),
+        vm_hwm_kb: Some(1664),
+        vm_rss_kb: Some(1500),
+        rss_anon_kb: Some(112),
+        rss_file_kb: Some(1380),
+        rss_shmem_kb: Some(8),
+        vm_swap_kb: Some(4),
+        oom_score_adj: Some(-500),
+        smr_rss_kb: Some(1696),
+        smr_pss_kb: Some(221),
+        smr_pss_anon_kb: Some(112),
+        smr_pss_file_kb: Some(100),
+        smr_pss_shmem_kb: Some(9),
+        smr_swap_pss_kb: Some(3),
+        ..Default::default()
+    };
+    assert_eq!(all.processes[0].runtime_user_mode.map(|v| v / ns), Some(150));
+    assert_eq!(all.processes[0].runtime_kernel_mode.map(|v| v / ns), Some(50));
+    let without_runtime = ProcessStatsProcess {
+        runtime_user_mode: None,
+        runtime_kernel_mode: None,
+        ..all.processes[0].clone()
+    };
+    assert_eq!(without_runtime, expected);
+
+    // Nothing changed: no packet at all.
+    probe.tick(&mut out);
+    assert_eq!(out.take(), []);
+
+    // The third tick is the last of the cache's time.
+    world.put("proc/42/status", STATUS.replace("1500", "1501"));
+    probe.tick(&mut out);
+    let one = stats(out.one());
+    let only = ProcessStatsProcess { pid: Some(42), vm_rss_kb: Some(1501), ..Default::default() };
+    assert_eq!(one.processes, [only]);
+    probe.tick(&mut out);
+    assert_eq!(stats(out.one()).processes[0].vm_size_kb, Some(3968));
+}
+
+#[test]
+fn a_number_that_comes_again_is_described_again() {
+    let world = world();
+    let mut out = Packets::default();
+    let config = ProcessStatsConfig { proc_stats_poll_ms: Some(100), ..Default::default() };
+    let mut probe = probe(&world, config);
+    probe.tick(&mut out);
+    out.take();
+    world.remove("proc/42");
+    probe.tick(&mut out);
+    assert_eq!(out.take(), []);
+    world.put("proc/42/status", STATUS.replace("ser ver", "other"));
+    probe.tick(&mut out);
+    let first = tree(out.take().remove(0));
+    assert_eq!(first.processes[0].cmdline, ["other"]);
+}
+
+#[test]
+fn clearing_tells_everything_again() {
+    let world = world();
+    let mut out = Packets::default();
+    let config = ProcessStatsConfig {
+        scan_all_processes_on_start: Some(true),
+        proc_stats_poll_ms: Some(100),
+        ..Default::default()
+    };
+    let mut probe = probe(&world, config);
+    probe.start(&mut out);
+    probe.tick(&mut out);
+    let packets = out.take();
+    let cleared: Vec<_> = packets.iter().map(|p| p.incremental_state_cleared).collect();
+    assert_eq!(cleared, [Some(true), None]);
+    probe.clear_incremental_state(&mut out);
+    assert_eq!(out.one().incremental_state_cleared, Some(true));
+    probe.tick(&mut out);
+    assert_eq!(stats(out.one()).processes[0].vm_size_kb, Some(3968));
+}
+
+#[test]
+fn open_files() {
+    let world = world();
+    let fds = world.dir.path().join("proc/42/fd");
+    std::fs::create_dir_all(&fds).unwrap();
+    std::os::unix::fs::symlink("/dev/null", fds.join("0")).unwrap();
+    std::os::unix::fs::symlink("socket:[1]", fds.join("3")).unwrap();
+    let mut out = Packets::default();
+    let config = ProcessStatsConfig {
+        proc_stats_poll_ms: Some(100),
+        resolve_process_fds: Some(true),
+        ..Default::default()
+    };
+    let mut probe = probe(&world, config);
+    probe.tick(&mut out);
+    let all = stats(out.take().remove(1));
+    let files: Vec<_> =
+        all.processes[0].fds.iter().map(|f| (f.fd.unwrap(), f.path.clone().unwrap())).collect();
+    assert_eq!(files, [(0, "/dev/null".to_owned()), (3, "socket:[1]".to_owned())]);
+    std::fs::remove_file(fds.join("3")).unwrap();
+    std::os::unix::fs::symlink("/tmp/x", fds.join("3")).unwrap();
+    probe.tick(&mut out);
+    let files = &stats(out.one()).processes[0].fds;
+    assert_eq!(files.len(), 1);
+    assert_eq!(files[0].path.as_deref(), Some("/tmp/x"));
+}
+
+#[test]
+fn a_process_that_is_gone_is_no_process() {
+    let world = World::new();
+    std::fs::create_dir_all(world.dir.path().join("proc/7/task")).unwrap();
+    let mut out = Packets::default();
+    let config = ProcessStatsConfig {
+        scan_all_processes_on_start: Some(true),
+        proc_stats_poll_ms: Some(100),
+        ..Default::default()
+    };
+    let mut probe = probe(&world, config);
+    probe.start(&mut out);
+    assert_eq!(tree(out.one()).processes, []);
+    assert_eq!(world.log(), [""; 0]);
+}

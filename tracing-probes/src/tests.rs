@@ -1,0 +1,125 @@
+//! What the tests of the probes share: a made-up root, and an output that decodes.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use protos::{TracePacket, TracePacketWriter};
+use protozero::{HeapSink, Message, Writer};
+
+use crate::Root;
+use crate::output::Output;
+use crate::parse::{hex_or_decimal, key_value, number, signed};
+use crate::source::until_tick;
+
+/// A directory to fill with files, and what was complained about.
+pub(crate) struct World {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) root: Root,
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let log: Arc<Mutex<Vec<String>>> = Arc::default();
+        let lines = Arc::clone(&log);
+        let root = Root::at(dir.path(), move |line| lines.lock().unwrap().push(line.to_owned()));
+        Self { dir, root, log }
+    }
+
+    pub(crate) fn put(&self, path: &str, contents: impl AsRef<[u8]>) -> &Self {
+        let path = self.dir.path().join(path);
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).expect("a directory");
+        fs::write(path, contents).expect("a file");
+        self
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        fs::remove_dir_all(self.dir.path().join(path)).expect("it was there");
+    }
+
+    pub(crate) fn log(&self) -> Vec<String> {
+        std::mem::take(&mut self.log.lock().unwrap())
+    }
+}
+
+/// Packets, decoded; the clock stands still.
+#[derive(Default)]
+pub(crate) struct Packets(pub(crate) Vec<TracePacket>);
+
+impl Packets {
+    pub(crate) fn take(&mut self) -> Vec<TracePacket> {
+        std::mem::take(&mut self.0)
+    }
+
+    /// The only packet.
+    #[track_caller]
+    pub(crate) fn one(&mut self) -> TracePacket {
+        let mut packets = self.take();
+        assert_eq!(packets.len(), 1, "{packets:?}");
+        packets.remove(0)
+    }
+}
+
+impl Output for Packets {
+    fn packet(&mut self, fill: &mut dyn FnMut(&mut TracePacketWriter<'_>)) {
+        let mut stream = HeapSink::stream();
+        fill(&mut TracePacketWriter::from_scope(stream.root()));
+        let bytes = stream.finish().expect("the heap takes all");
+        self.0.push(TracePacket::decode(&bytes).expect("what we wrote"));
+    }
+
+    fn clock(&self) -> fn() -> u64 {
+        || 1000
+    }
+}
+
+#[test]
+fn numbers() {
+    assert_eq!(number(b"0"), Some(0));
+    assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
+    for bad in [&b""[..], b"18446744073709551616", b"-1", b"+1", b"1k", b" 1", b"\xff"] {
+        assert_eq!(number(bad), None, "{bad:?}");
+    }
+    assert_eq!(signed(b"-1000"), Some(-1000));
+    assert_eq!(signed(b"-9223372036854775808"), Some(i64::MIN));
+    assert_eq!(signed(b"9223372036854775808"), None);
+    assert_eq!(signed(b"--1"), None);
+    assert_eq!(hex_or_decimal(b"0xd4b"), Some(0xd4b));
+    assert_eq!(hex_or_decimal(b"8"), Some(8));
+    assert_eq!(hex_or_decimal(b"0x"), None);
+    assert_eq!(key_value(b"a b\t: c: d "), Some((&b"a b"[..], &b"c: d"[..])));
+    assert_eq!(key_value(b"none"), None);
+}
+
+#[test]
+fn ticks_fall_on_multiples_of_the_period() {
+    let period = Duration::from_millis(100);
+    assert_eq!(until_tick(0, period), Duration::from_millis(100));
+    assert_eq!(until_tick(30_000_000, period), Duration::from_millis(70));
+    assert_eq!(until_tick(99_999_999, period), Duration::from_nanos(1));
+    assert_eq!(until_tick(7, Duration::ZERO), Duration::from_nanos(1));
+}
+
+#[test]
+fn complaints_are_made_once_and_are_bounded() {
+    let world = World::new();
+    for _ in 0..3 {
+        world.root.complain("a");
+    }
+    assert_eq!(world.log(), ["a"]);
+    (0..10_000).for_each(|i| world.root.complain(&i.to_string()));
+    assert!(world.log().len() < 1000);
+}
+
+#[test]
+fn names_of_numbers_only() {
+    let world = World::new();
+    for name in ["cpu0", "cpu10", "cpu2", "cpufreq", "cpu", "cpu+3", "cpu99999999999"] {
+        world.put(&format!("d/{name}/x"), "");
+    }
+    assert_eq!(world.root.numbers("d", "cpu"), Some(vec![0, 2, 10]));
+    assert_eq!(world.root.numbers("nowhere", ""), None);
+}
