@@ -18,7 +18,7 @@ impl Service {
     /// Takes what a producer commits. False when it has no shared memory yet: the call is rejected then,
     /// and nothing of it happened.
     pub(super) fn commit(&mut self, id: ProducerId, request: &CommitDataRequest) -> bool {
-        if !self.producers.get(&id).is_some_and(|p| p.smb.is_some()) {
+        if self.producers.get(&id).is_none_or(|p| p.smb.is_none()) {
             return false;
         }
         for chunk in &request.chunks_to_move {

@@ -88,24 +88,8 @@ impl Service {
                 self.out.done(client, call);
             }
             Request::ReadBuffers(_) => self.read_buffers(client, call),
-            Request::Flush(r) => match session {
-                Some(id) => {
-                    let flags = r.flags.map_or(FlushFlags::EXPLICIT, FlushFlags);
-                    let timeout = r.timeout_ms.unwrap_or(0).into();
-                    self.flush(id, timeout, flags, FlushThen::Reply(client, call));
-                }
-                // Upstream never answers, and its caller waits for ever.
-                None => self.out.reject(client, call),
-            },
-            Request::GetTraceStats(_) => match session.and_then(|id| self.trace_stats(id)) {
-                Some(stats) => {
-                    let stats = Some(stats);
-                    let response =
-                        GetTraceStatsResponse { trace_stats: stats, ..Default::default() };
-                    self.out.reply(client, call, response.encode_to_vec().into());
-                }
-                None => self.out.reject(client, call),
-            },
+            Request::Flush(r) => self.flush_request(client, call, session, &r),
+            Request::GetTraceStats(_) => self.stats_request(client, call, session),
             Request::ObserveEvents(r) => {
                 self.observe_events(client, call, &r.events_to_observe);
             }
@@ -113,24 +97,54 @@ impl Service {
                 self.query_service_state(client, call, r.sessions_only.unwrap_or(false));
             }
             Request::QueryCapabilities(_) => self.query_capabilities(client, call),
-            Request::SaveTraceForBugreport(_) => {
-                let response = SaveTraceForBugreportResponse {
-                    success: Some(false),
-                    msg: Some(
-                        "SaveTraceForBugreport is deprecated and does nothing: clone the session \
-                         instead"
-                            .into(),
-                    ),
-                    ..Default::default()
-                };
-                self.out.reply(client, call, response.encode_to_vec().into());
-            }
+            Request::SaveTraceForBugreport(_) => self.retired_request(client, call),
             // A service that is older than these methods rejects the call; so do we until they are built.
             Request::Detach(_)
             | Request::Attach(_)
             | Request::CloneSession(_)
             | Request::ChangeTraceConfig(_) => self.out.reject(client, call),
         }
+    }
+
+    fn flush_request(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        session: Option<SessionId>,
+        request: &protos::FlushRequest,
+    ) {
+        // Without a session upstream never answers, and its caller waits for ever.
+        let Some(id) = session else { return self.out.reject(client, call) };
+        let flags = request.flags.map_or(FlushFlags::EXPLICIT, FlushFlags);
+        let timeout = request.timeout_ms.unwrap_or(0).into();
+        self.flush(id, timeout, flags, FlushThen::Reply(client, call));
+    }
+
+    fn stats_request(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        session: Option<SessionId>,
+    ) {
+        match session.and_then(|id| self.trace_stats(id)) {
+            Some(stats) => {
+                let response =
+                    GetTraceStatsResponse { trace_stats: Some(stats), ..Default::default() };
+                self.out.reply(client, call, response.encode_to_vec().into());
+            }
+            None => self.out.reject(client, call),
+        }
+    }
+
+    fn retired_request(&mut self, client: ClientId, call: Option<CallId>) {
+        let text =
+            "SaveTraceForBugreport is deprecated and does nothing: clone the session instead";
+        let response = SaveTraceForBugreportResponse {
+            success: Some(false),
+            msg: Some(text.into()),
+            ..Default::default()
+        };
+        self.out.reply(client, call, response.encode_to_vec().into());
     }
 
     fn enable_request(

@@ -9,12 +9,14 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use protos::{
     DataSourceConfig, DataSourceConfigSessionInitiator, DataSourceDescriptor,
-    GetAsyncCommandResponse, GetAsyncCommandResponseCmd as Cmd,
+    GetAsyncCommandResponse, GetAsyncCommandResponseCmd as Cmd, TraceConfigProducerConfig,
 };
 use protozero::Message as _;
 
+use super::ServiceConfig;
 use super::core::Service;
-use super::producers::{make_smb, smb_sizes};
+use super::outbox::Outbox;
+use super::producers::{Producer, make_smb, smb_sizes};
 use super::session::config::target_buffer;
 use super::session::flush::FlushFlags;
 use super::session::state::{Instance, InstanceState, State};
@@ -320,30 +322,7 @@ impl Service {
             self.out.error(format!("session {}: too many data source instances", session_id.0));
             return None;
         }
-        if producer.smb.is_none() {
-            let wish = session
-                .config
-                .producers
-                .iter()
-                .find(|p| p.producer_name.as_deref().unwrap_or_default() == producer.name);
-            let kb = |wish: Option<u32>| u64::from(wish.unwrap_or(0)) * 1024;
-            let or_hint = |wish: u64, hint: u32| if wish > 0 { wish } else { hint.into() };
-            let smb = or_hint(kb(wish.and_then(|p| p.shm_size_kb)), producer.smb_hints.0);
-            let page = or_hint(kb(wish.and_then(|p| p.page_size_kb)), producer.smb_hints.1);
-            let (smb_bytes, page_bytes) = smb_sizes(smb, page);
-            match self.config.regions.create(smb_bytes) {
-                Ok(region) => {
-                    let fd = (!producer.emulated()).then(|| region.clone());
-                    producer.command(&mut self.out, setup_tracing(page_bytes), fd);
-                    producer.smb = make_smb(region, page_bytes);
-                }
-                Err(error) => {
-                    let text = format_args!("no shared memory of {smb_bytes} bytes: {error}");
-                    producer.complain(&mut self.out, text);
-                    return None;
-                }
-            }
-        }
+        provide_smb(&self.config, &mut self.out, producer, &session.config)?;
         self.last_instance_id += 1;
         let id = InstanceId(self.last_instance_id);
         complete(&mut config, session_id, &session.config);
@@ -381,6 +360,41 @@ impl Service {
             TimerKind::FileWrite => self.file_write_due(session),
             TimerKind::Flush => self.periodic_flush_due(session),
             TimerKind::ClearState => self.clear_state_due(session),
+        }
+    }
+}
+
+/// Makes the shared memory of a producer that has none yet, and hands it over: of the size that the config
+/// wishes, else the producer, else the default. None, with a word to the log, if it cannot be had.
+fn provide_smb(
+    service: &ServiceConfig,
+    out: &mut Outbox,
+    producer: &mut Producer,
+    trace: &protos::TraceConfig,
+) -> Option<()> {
+    if producer.smb.is_some() {
+        return Some(());
+    }
+    let named =
+        |p: &&TraceConfigProducerConfig| p.producer_name.as_deref() == Some(&*producer.name);
+    let wish = trace.producers.iter().find(named);
+    // 64 bits: upstream multiplies in 32, and a large wish wraps around to a small one.
+    let kb = |wish: Option<u32>| u64::from(wish.unwrap_or(0)) * 1024;
+    let or_hint = |wish: u64, hint: u32| if wish > 0 { wish } else { hint.into() };
+    let smb = or_hint(kb(wish.and_then(|p| p.shm_size_kb)), producer.smb_hints.0);
+    let page = or_hint(kb(wish.and_then(|p| p.page_size_kb)), producer.smb_hints.1);
+    let (smb_bytes, page_bytes) = smb_sizes(smb, page);
+    match service.regions.create(smb_bytes) {
+        Ok(region) => {
+            let handed = (!producer.emulated()).then(|| region.clone());
+            producer.command(out, setup_tracing(page_bytes), handed);
+            producer.smb = make_smb(region, page_bytes);
+            Some(())
+        }
+        Err(error) => {
+            let text = format_args!("no shared memory of {smb_bytes} bytes: {error}");
+            producer.complain(out, text);
+            None
         }
     }
 }

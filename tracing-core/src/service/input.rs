@@ -28,6 +28,10 @@ pub struct FileError {
 /// One event. Order matters, nothing else does: the same inputs give the same outputs.
 #[derive(Debug)]
 #[non_exhaustive]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "made, moved once and taken apart: a box would cost more than the move"
+)]
 pub enum Input {
     /// Somebody opened a connection to the producer socket. `client` is never reused.
     ProducerConnected {

@@ -9,6 +9,7 @@ use crate::service::{FileError, Input};
 
 /// Something that happens at a moment.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "a test world has memory")]
 pub(super) enum Event {
     /// A message or a hang-up reaches the service.
     ToService(Input),

@@ -62,7 +62,7 @@ impl Service {
         }
         let write_into_file = session.config.write_into_file.unwrap_or(false);
         let path = session.config.output_path.clone().unwrap_or_default();
-        if write_into_file && file.is_some() == !path.is_empty() {
+        if write_into_file && file.is_some() != path.is_empty() {
             return Err("write_into_file needs exactly one of a file descriptor and output_path \
                         (fd xor path)"
                 .into());

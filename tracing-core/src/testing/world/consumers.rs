@@ -141,27 +141,7 @@ impl World {
             (consumer.flush.is_some(), consumer.read.is_some(), consumer.strict);
         let ready = consumer.fence.is_none();
         match consumer.rng.below(12) {
-            0..=2 if !flush && !read && !strict && ready => {
-                let session = self.session_of(index);
-                let Actor::Consumer(consumer) = &mut self.actors[index] else { return };
-                consumer.session = session.map_or(0, |s| s.0);
-                consumer.required = self
-                    .ledger
-                    .logs
-                    .iter()
-                    .filter(|(_, log)| log.session == consumer.session && !log.gone)
-                    .filter(|(_, log)| log.uid < HOSTILE_UID)
-                    .map(|(tag, log)| (*tag, log.written))
-                    .collect();
-                let request = protos::FlushRequest {
-                    timeout_ms: Some(consumer.rng.pick(&[0, 1, 100])),
-                    ..Default::default()
-                };
-                let call = self.send_consumer(index, Request::Flush(request), None);
-                if let Actor::Consumer(consumer) = &mut self.actors[index] {
-                    consumer.flush = Some(call);
-                }
-            }
+            0..=2 if !flush && !read && !strict && ready => self.ask_flush(index),
             3..=4 if !read && !flush && ready => self.read(index),
             5 => {
                 self.send_consumer(index, Request::StartTracing(Default::default()), None);
@@ -189,6 +169,28 @@ impl World {
                 self.send_consumer(index, Request::GetTraceStats(Default::default()), None);
             }
             _ => {}
+        }
+    }
+
+    fn ask_flush(&mut self, index: usize) {
+        let session = self.session_of(index);
+        let Actor::Consumer(consumer) = &mut self.actors[index] else { return };
+        consumer.session = session.map_or(0, |s| s.0);
+        consumer.required = self
+            .ledger
+            .logs
+            .iter()
+            .filter(|(_, log)| log.session == consumer.session && !log.gone)
+            .filter(|(_, log)| log.uid < HOSTILE_UID)
+            .map(|(tag, log)| (*tag, log.written))
+            .collect();
+        let request = protos::FlushRequest {
+            timeout_ms: Some(consumer.rng.pick(&[0, 1, 100])),
+            ..Default::default()
+        };
+        let call = self.send_consumer(index, Request::Flush(request), None);
+        if let Actor::Consumer(consumer) = &mut self.actors[index] {
+            consumer.flush = Some(call);
         }
     }
 
