@@ -27,7 +27,7 @@ const KEY_CLIENTS: u64 = 1 << 16;
 /// Bytes read from one connection in a turn.
 const READ_BYTES: usize = 128 * 1024;
 
-/// Peers cut before the log says so only now and then.
+/// Faults of peers after which the log has only some of them.
 const FAULTS_LOGGED: u64 = 16;
 
 /// How long accepting pauses when descriptors have run out.
@@ -51,7 +51,7 @@ pub(super) struct Engine {
     /// What happened while effects were carried out.
     follow_ups: VecDeque<Input>,
     files: Files,
-    /// Connections closed for what their peers did.
+    /// Trouble that peers made so far.
     faults: u64,
     log: Log,
     machine_name: String,
@@ -223,7 +223,7 @@ impl Engine {
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     // Out of descriptors, most likely. Trying again at once would only spin.
-                    self.say(LogLevel::Error, &format!("{error}"));
+                    self.fault(&format!("cannot accept: {error}"));
                     self.watch_listeners(false)?;
                 }
             }
@@ -339,9 +339,9 @@ impl Engine {
         self.dirty.remove(&client);
         match over {
             Over::Left => {}
-            Over::Frame(error) => self.fault(&error.to_string()),
-            Over::Descriptors => self.fault("too many descriptors in a message"),
-            Over::Slow => self.fault("a peer does not read its replies"),
+            Over::Frame(error) => self.fault(&format!("{error}, connection closed")),
+            Over::Descriptors => self.fault("too many descriptors in a message, connection closed"),
+            Over::Slow => self.fault("a peer does not read its replies, connection closed"),
         }
         if let Link::Local(mailbox) = &peer.link {
             mailbox.close();
@@ -491,13 +491,12 @@ impl Engine {
         }
     }
 
-    /// Logs why a peer was cut. A peer that comes back to be cut again must not fill the log, so the
-    /// lines become rare as they become many.
+    /// Logs trouble that a peer made. One that comes back to make it again must not fill the log, so
+    /// the lines become rare as they become many.
     fn fault(&mut self, text: &str) {
         self.faults += 1;
         if self.faults <= FAULTS_LOGGED || self.faults.is_power_of_two() {
-            let text = format!("{text}, connection closed ({} so far)", self.faults);
-            self.say(LogLevel::Error, &text);
+            self.say(LogLevel::Error, &format!("{text} (fault {} of peers)", self.faults));
         }
     }
 
