@@ -124,17 +124,14 @@ impl Output {
         let digits_len = varint::encode(len as u64, &mut digits);
         head[1..=digits_len].copy_from_slice(&digits[..digits_len]);
         let head = &head[..=digits_len];
-        let writer: &mut dyn Write = match &mut self.to {
-            To::Stdout(writer) => writer,
+        let whole = head.len() + len;
+        match &mut self.to {
+            To::Stdout(writer) => append(writer, head, slices, whole)?,
             To::File { writer, emptied, .. } => {
                 empty(writer.get_ref(), emptied)?;
-                writer
+                append(writer, head, slices, whole)?;
             }
             To::Service(_) => return Err(io::ErrorKind::Unsupported.into()),
-        };
-        writer.write_all(head)?;
-        for slice in slices {
-            writer.write_all(slice.as_ref())?;
         }
         self.packets += 1;
         self.bytes += (head.len() + len) as u64;
@@ -250,6 +247,27 @@ fn short_varint(bytes: &[u8]) -> Option<(u64, u64)> {
     let digits = bytes[..width].iter().rev();
     let value = digits.fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f));
     Some((value, width as u64))
+}
+
+/// Appends one packet, so that a write to the system always ends with a whole packet: whoever kills us
+/// between two writes still has a valid trace.
+fn append<W: Write, S: AsRef<[u8]>>(
+    writer: &mut BufWriter<W>,
+    head: &[u8],
+    slices: &[S],
+    whole: usize,
+) -> io::Result<()> {
+    if writer.buffer().len() + whole > writer.capacity() {
+        writer.flush()?;
+    }
+    if whole < writer.capacity() {
+        writer.write_all(head)?;
+        return slices.iter().try_for_each(|slice| writer.write_all(slice.as_ref()));
+    }
+    let mut packet = Vec::with_capacity(whole);
+    packet.extend_from_slice(head);
+    slices.iter().for_each(|slice| packet.extend_from_slice(slice.as_ref()));
+    writer.get_mut().write_all(&packet)
 }
 
 #[cfg(test)]
