@@ -3,7 +3,7 @@
 //! Target folders are shared by what has the same flags: `target/debug` serves lints, tests and
 //! interoperability; sanitizer, fuzzing and models have one folder each.
 
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, FEATURES};
 use crate::{Outcome, asan, codegen, fuzz, interop, loom, machine, no_std, sim, tidy};
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -19,7 +19,7 @@ const STEPS: &[Step] = &[
     ("codegen", |_| codegen::run(&["--check".to_owned()])),
     ("clippy", clippy),
     ("doc", doc),
-    ("test", |ctx| ctx.run(ctx.cargo().args(["test", "--workspace", "--no-fail-fast"]))),
+    ("test", test),
     ("test-bare", |ctx| protozero(ctx, &["--no-default-features"])),
     ("test-alloc", |ctx| protozero(ctx, &["--no-default-features", "--features", "alloc"])),
     ("no-std", |ctx| no_std::run(ctx, &[])),
@@ -97,8 +97,13 @@ fn tools(ctx: &Ctx) -> Outcome {
 
 fn clippy(ctx: &Ctx) -> Outcome {
     let mut command = ctx.cargo();
-    command.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
-    ctx.run(&mut command)
+    command.args(["clippy", "--workspace", "--all-targets"]).args(FEATURES);
+    ctx.run(command.args(["--", "-D", "warnings"]))
+}
+
+fn test(ctx: &Ctx) -> Outcome {
+    let mut command = ctx.cargo();
+    ctx.run(command.args(["test", "--workspace", "--no-fail-fast"]).args(FEATURES))
 }
 
 fn doc(ctx: &Ctx) -> Outcome {

@@ -6,6 +6,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// What the workspace is linted, tested and built with: the simulator is behind a feature.
+pub const FEATURES: [&str; 2] = ["--features", "tracing-core/testing"];
+
 /// The repository and the place for output: the terminal, or the log of one `ci` step.
 pub struct Ctx {
     root: PathBuf,
@@ -57,6 +60,16 @@ impl Ctx {
     /// `cargo`, in the root.
     pub fn cargo(&self) -> Command {
         self.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    }
+
+    /// Builds all programs and examples as the tests do. The selection and features are the same in
+    /// every command that uses `target/debug`, or the large schema would be built once for each.
+    ///
+    /// # Errors
+    /// It does not compile.
+    pub fn build_workspace(&self) -> Outcome {
+        let mut command = self.cargo();
+        self.run(command.args(["build", "--workspace", "--bins", "--examples"]).args(FEATURES))
     }
 
     /// A program, in the root, without the variables that `cargo run` set for xtask itself: they

@@ -4,10 +4,7 @@ use crate::Outcome;
 use crate::ctx::Ctx;
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
-    let mut command = ctx.cargo();
-    command
-        .args(["run", "--quiet", "--release", "--package", "tracing-core"])
-        .args(["--features", "testing", "--example", "simulate", "--"])
-        .args(arguments);
-    ctx.run(&mut command)
+    ctx.build_workspace()?;
+    let program = ctx.root().join("target/debug/examples/simulate");
+    ctx.run(ctx.command(program).args(arguments))
 }

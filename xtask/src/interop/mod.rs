@@ -54,9 +54,7 @@ fn prepare(ctx: &Ctx, cells: &[Cell]) -> Result<Place, String> {
     let peer = peer::programs(ctx)?;
     let python = peer::python(ctx)?;
     let ours = ctx.root().join("target/debug");
-    // The same selection as `cargo test --workspace`, or features differ and the schema is built
-    // once more.
-    ctx.run(ctx.cargo().args(["build", "--workspace", "--bins", "--examples"]))?;
+    ctx.build_workspace()?;
     let sdk = ctx.target("interop")?;
     if cells.iter().any(|c| c.source == Source::Sdk) {
         machine::need(ctx, "c++", "g++")?;
