@@ -99,7 +99,7 @@ pub const DESCRIPTOR_BYTES_MAX: usize = IPC_FRAME_BYTES_MAX;
 pub const DESCRIPTORS_BYTES_PER_PRODUCER_MAX: usize = 16 * 1024 * 1024;
 /// Writers registered by one producer. Further ones are ignored: their data is still accepted.
 pub const WRITERS_PER_PRODUCER_MAX: usize = 65536;
-/// Commands kept for a producer that has not opened its command stream yet. The newest is dropped.
+/// Commands kept for a producer that has not opened its command stream yet. One more disconnects it.
 pub const COMMANDS_UNSENT_MAX: usize = 1024;
 /// Data source instances of one session. Further matches are not set up.
 pub const INSTANCES_PER_SESSION_MAX: usize = 16 * 1024;

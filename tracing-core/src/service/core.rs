@@ -108,7 +108,7 @@ impl Service {
             Input::FileWritten { file, result } => self.file_written(file, result),
             Input::ConsumerDrained { client } => self.consumer_drained(client),
         }
-        self.send_observed();
+        self.end_turn();
     }
 
     /// Does all that is due at `now`. Drain [`poll_output`](Self::poll_output) afterwards.
@@ -116,6 +116,15 @@ impl Service {
         self.now = *now;
         while let Some((kind, id)) = self.timers.pop_due(now) {
             self.timer_due(kind, id);
+        }
+        self.end_turn();
+    }
+
+    /// What waits until nothing else happens at this instant.
+    fn end_turn(&mut self) {
+        while let Some(client) = self.out.next_doomed() {
+            self.producer_disconnected(client);
+            self.out.disconnect(client);
         }
         self.send_observed();
     }

@@ -31,12 +31,12 @@
 //!
 //! # Inside
 //!
-//! [`core`] is one `match` on the input; each concern is a leaf that extends [`Service`]:
+//! `core` is one `match` on the input; each concern is a leaf that extends [`Service`]:
 //!
 //! | file | concern |
 //! |---|---|
-//! | `input`, `output`, `config` | the seam |
-//! | `core`, `timers` | dispatch, identifiers, what is due when |
+//! | `input`, `output`, `port`, `config` | the seam |
+//! | `core`, `timers`, `outbox` | dispatch, what is due when, effects on their way out |
 //! | `producers`, `consumers` | who is connected, which request goes where |
 //! | `data_sources` | who offers what; matching a config with it; set-up |
 //! | `commit` | chunks and patches, from memory nobody trusts |

@@ -11,11 +11,27 @@ use crate::shm::Region;
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     queue: VecDeque<Output>,
+    doomed: Vec<ClientId>,
 }
 
 impl Outbox {
     pub(super) fn pop(&mut self) -> Option<Output> {
         self.queue.pop_front()
+    }
+
+    /// Notes that a connection is to be closed when the turn is over, and its client forgotten.
+    pub(super) fn doom(&mut self, client: ClientId) {
+        if !self.doomed.contains(&client) {
+            self.doomed.push(client);
+        }
+    }
+
+    pub(super) fn next_doomed(&mut self) -> Option<ClientId> {
+        self.doomed.pop()
+    }
+
+    pub(super) fn disconnect(&mut self, client: ClientId) {
+        self.queue.push_back(Output::Disconnect { client });
     }
 
     /// Answers a call for good; a caller that wants no reply gets none.

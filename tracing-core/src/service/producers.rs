@@ -50,6 +50,8 @@ pub(super) struct Producer {
     pub(super) source_bytes: usize,
     /// Chunks that its writers still hold may be copied out.
     pub(super) scraping: bool,
+    /// Nobody reads its commands any more.
+    gone: bool,
     stream: Option<CallId>,
     unsent: VecDeque<(Bytes, Option<Region>)>,
     log_lines: u32,
@@ -58,11 +60,18 @@ pub(super) struct Producer {
 impl Producer {
     /// Sends a `GetAsyncCommandResponse`, or keeps it until the producer asks for commands.
     pub(super) fn command(&mut self, out: &mut Outbox, response: Vec<u8>, region: Option<Region>) {
+        if self.gone {
+            return;
+        }
         let response = Bytes::from(response);
         if let Some(call) = self.stream {
             out.command(self.client, call, response, region);
         } else if self.unsent.len() < limits::COMMANDS_UNSENT_MAX {
             self.unsent.push_back((response, region));
+        } else {
+            // It offers data sources and never listens: everybody would wait for its answers.
+            self.complain(out, format_args!("does not ask for its commands and is disconnected"));
+            out.doom(self.client);
         }
     }
 
@@ -175,7 +184,7 @@ impl Service {
         let Some(id) = connection.id else { return };
         // While its instances are removed it must not get commands any more: nobody would read them.
         if let Some(producer) = self.producers.get_mut(&id) {
-            producer.stream = None;
+            producer.gone = true;
         }
         self.scrape_leaving(id);
         self.unregister_all_data_sources(id);
@@ -222,6 +231,7 @@ impl Service {
             source_bytes: 0,
             // Off unless asked for, as in upstream's daemon.
             scraping: request.smb_scraping_mode == Some(Scraping::SMB_SCRAPING_ENABLED),
+            gone: false,
             stream: None,
             unsent: VecDeque::new(),
             log_lines: 0,

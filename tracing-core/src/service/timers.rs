@@ -121,3 +121,7 @@ fn reading(now: &Now, clock: Clock) -> u64 {
         Clock::Boot => now.boot_ns,
     }
 }
+
+#[cfg(test)]
+#[path = "tests/timers.rs"]
+mod tests;

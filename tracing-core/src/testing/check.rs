@@ -38,6 +38,22 @@ pub(super) struct Ledger {
     pub(super) gaps_seen: u64,
 }
 
+impl Ledger {
+    /// The session that an honest producer wrote a packet for; 0 if it is no such packet.
+    pub(super) fn session_of(&self, packet: &TracePacket) -> u64 {
+        let Some(TracePacketData::ForTesting(event)) = &packet.data else { return 0 };
+        let log = self.logs.get(&event.counter.unwrap_or(0));
+        let honest = log.filter(|log| trusted_uid(packet) == Some(log.uid));
+        honest.filter(|log| log.uid < super::workload::HOSTILE_UID).map_or(0, |log| log.session)
+    }
+}
+
+fn trusted_uid(packet: &TracePacket) -> Option<i32> {
+    let protos::TracePacketOptionalTrustedUid::TrustedUid(uid) =
+        packet.optional_trusted_uid.as_ref()?;
+    Some(*uid)
+}
+
 /// The text of a packet.
 pub(super) fn text(tag: Tag, seq: u32) -> String {
     let mut rng = Rng::new(tag ^ (u64::from(seq) << 32));
@@ -72,10 +88,7 @@ impl Reader {
         session: u64,
         packet: &TracePacket,
     ) -> Result<(), String> {
-        let uid = packet.optional_trusted_uid.as_ref().map(|uid| {
-            let protos::TracePacketOptionalTrustedUid::TrustedUid(uid) = uid;
-            *uid
-        });
+        let uid = trusted_uid(packet);
         let sequence = packet.optional_trusted_packet_sequence_id.as_ref().map(|id| {
             let protos::TracePacketOptionalTrustedPacketSequenceId::TrustedPacketSequenceId(id) =
                 id;

@@ -60,6 +60,8 @@ pub struct Shell {
     pub files: BTreeMap<FileId, MemoryFile>,
     /// What was logged.
     pub log: Vec<(LogLevel, String)>,
+    /// Clients whose connection the service closed.
+    pub disconnected: Vec<ClientId>,
     /// If set, no file can be created, for this reason.
     pub create_error: Option<String>,
     /// If set, no file can be written, for this reason.
@@ -103,6 +105,7 @@ impl Shell {
             now_ns: START_NS,
             files: BTreeMap::new(),
             log: Vec::new(),
+            disconnected: Vec::new(),
             create_error: None,
             write_error: None,
             consumers_are_slow: false,
@@ -226,6 +229,7 @@ impl Shell {
                 }
                 Output::Disconnect { client } => {
                     self.inboxes.remove(&client);
+                    self.disconnected.push(client);
                 }
                 Output::CreateFile { token, path } => {
                     let result = match &self.create_error {

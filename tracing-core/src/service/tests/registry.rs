@@ -108,6 +108,29 @@ fn commands_before_the_stream_are_kept() {
 }
 
 #[test]
+fn a_producer_that_never_listens_is_cut_off() {
+    let mut shell = Shell::new();
+    let client = shell.connect_producer(peer(1), false);
+    shell.call_producer(client, Request::InitializeConnection(Default::default()), None);
+    let register = protos::RegisterDataSourceRequest {
+        data_source_descriptor: Some(descriptor("ds")),
+        ..Default::default()
+    };
+    shell.call_producer(client, Request::RegisterDataSource(register), None);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    for _ in 0..crate::limits::FLUSHES_PENDING_MAX {
+        consumer.flush(&mut shell, 0);
+    }
+    for _ in 0..30 {
+        shell.advance_ms(5000);
+        consumer.flush(&mut shell, 0);
+    }
+    assert_eq!(shell.disconnected, [client]);
+    assert!(query(&mut shell, 0).producers.is_empty());
+}
+
+#[test]
 fn shm_and_page_size_overridden_by_trace_config() {
     // (config page, hint page, result), (config size, hint size, result), KB.
     let rows = [

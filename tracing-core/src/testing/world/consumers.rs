@@ -260,11 +260,8 @@ impl World {
                 let bytes = std::mem::take(&mut consumer.packet);
                 // Packets of hostile producers may be anything that passes the validator.
                 let Ok(packet) = TracePacket::decode(&bytes) else { continue };
-                if let Some(protos::TracePacketData::ForTesting(event)) = &packet.data
-                    && let Some(log) = self.ledger.logs.get(&event.counter.unwrap_or(0))
-                    && consumer.session == 0
-                {
-                    consumer.session = log.session;
+                if consumer.session == 0 {
+                    consumer.session = self.ledger.session_of(&packet);
                 }
                 consumer.reader.packet(&mut self.ledger, consumer.session, &packet)?;
             }

@@ -365,11 +365,8 @@ impl World {
         }
         file.checked = file.bytes.len();
         for packet in &packets {
-            if let Some(protos::TracePacketData::ForTesting(event)) = &packet.data
-                && file.session == 0
-                && let Some(log) = self.ledger.logs.get(&event.counter.unwrap_or(0))
-            {
-                file.session = log.session;
+            if file.session == 0 {
+                file.session = self.ledger.session_of(packet);
             }
             file.reader.packet(&mut self.ledger, file.session, packet)?;
         }
