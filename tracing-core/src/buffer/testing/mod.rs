@@ -87,6 +87,43 @@ fn payload(writer: u16, id: u32, len: usize) -> Vec<u8> {
     out
 }
 
+/// A chunk to commit, and the length of its payload: mostly the next of its writer, often the last
+/// one again, sometimes anything.
+fn chunk(
+    choices: &mut Choices<'_>,
+    (p, producer): (u8, ProducerId),
+    writer: WriterId,
+    next: &mut u32,
+) -> (ChunkMeta, usize) {
+    let id = match choices.below(16) {
+        0 => next.wrapping_add(u32::from(choices.below(4))),
+        1 => next.wrapping_sub(u32::from(choices.below(6))),
+        2 => u32::from_le_bytes(core::array::from_fn(|_| choices.byte())),
+        3 => {
+            *next = u32::MAX - u32::from(choices.below(3));
+            *next
+        }
+        4..7 => next.wrapping_sub(1),
+        _ => *next,
+    };
+    if id == *next {
+        *next = next.wrapping_add(1);
+    }
+    let len = [40, 64, 100, 16, 7, 200][usize::from(id as u8 % 6)];
+    let fragments = choices.below(10);
+    let flags = choices.byte();
+    let meta = ChunkMeta {
+        producer,
+        identity: Identity { uid: u32::from(p), pid: (p == 0).then_some(7), machine_id: 0 },
+        writer,
+        chunk: ChunkId(id),
+        fragments: if fragments == 9 { 1023 } else { fragments.into() },
+        flags: ChunkFlags(if flags < 128 { 0 } else { flags & 7 }),
+        complete: choices.below(4) != 0,
+    };
+    (meta, len)
+}
+
 /// Plays what `choices` say on a buffer and on the slow twin, and compares all that can be seen.
 ///
 /// # Panics
@@ -105,37 +142,8 @@ pub fn play(choices: &[u8]) {
         let next = &mut next[usize::from(p)][usize::from(w)];
         match action {
             0..10 => {
-                let id = match choices.below(16) {
-                    0 => next.wrapping_add(u32::from(choices.below(4))),
-                    1 => next.wrapping_sub(u32::from(choices.below(6))),
-                    2 => u32::from_le_bytes(core::array::from_fn(|_| choices.byte())),
-                    3 => {
-                        *next = u32::MAX - u32::from(choices.below(3));
-                        *next
-                    }
-                    4..7 => next.wrapping_sub(1),
-                    _ => *next,
-                };
-                if id == *next {
-                    *next = next.wrapping_add(1);
-                }
-                let len = [40, 64, 100, 16, 7, 200][usize::from(id as u8 % 6)];
-                let fragments = choices.below(10);
-                let flags = choices.byte();
-                let meta = ChunkMeta {
-                    producer,
-                    identity: Identity {
-                        uid: u32::from(p),
-                        pid: (p == 0).then_some(7),
-                        machine_id: 0,
-                    },
-                    writer,
-                    chunk: ChunkId(id),
-                    fragments: if fragments == 9 { 1023 } else { fragments.into() },
-                    flags: ChunkFlags(if flags < 128 { 0 } else { flags & 7 }),
-                    complete: choices.below(4) != 0,
-                };
-                let payload = payload(writer.0, id, len);
+                let (meta, len) = chunk(&mut choices, (p, producer), writer, next);
+                let payload = payload(writer.0, meta.chunk.0, len);
                 buffer.copy_chunk(&meta, &payload);
                 oracle.copy_chunk(&meta, &payload);
             }
