@@ -12,7 +12,7 @@
 //! it has the same seals: an unsealed one could be truncated under us, and the next access would
 //! kill the process. Nor may it be of huge pages, which can be taken out under us, sealed or not.
 //!
-//! Invariants of [`Mapped`]:
+//! Invariants of `Mapped`, what a region keeps of it:
 //! - **M1** `ptr` is what `mmap` returned for `len` bytes, shared, readable and writable; the mapping
 //!   ends in `drop` and nowhere else.
 //! - **M2** `fd` is a memfd of tmpfs whose seals forbid any change of size, and which is `len` bytes
