@@ -92,7 +92,7 @@ impl ChunkSink {
 
     /// Gives the chunk back, `used` bytes of its payload being data.
     pub(super) fn return_chunk(&mut self, used: usize) {
-        let Some(chunk) = self.chunk.take() else { return };
+        let Some(mut chunk) = self.chunk.take() else { return };
         if core::mem::take(&mut self.inflated) {
             // The empty fragment that the count already includes.
             let stored = chunk.write(used, &[0]);
@@ -129,9 +129,18 @@ impl ChunkSink {
         }
     }
 
-    /// A packet begins and the chunk at hand, if any, is not to be used.
+    /// A packet begins, and there is more to do than to begin it. Gives where in the chunk it begins.
     #[cold]
     #[inline(never)]
+    fn begin_slow(&mut self, used: usize, fits: bool) -> Result<usize, WriteError> {
+        if !fits {
+            self.begin_in_new_chunk(used)?;
+        }
+        self.send_patches();
+        Ok(if fits { used } else { 0 })
+    }
+
+    /// A packet begins and the chunk at hand, if any, is not to be used.
     fn begin_in_new_chunk(&mut self, used: usize) -> Result<(), WriteError> {
         if self.dropping && !core::mem::take(&mut self.retry) {
             return Err(WriteError::Exhausted);
@@ -157,7 +166,7 @@ impl ChunkSink {
     /// The open packet has no room left in its chunk and there is no other chunk.
     fn give_packet_up(&mut self, used: usize) {
         let header = self.header;
-        if let Some(chunk) = &self.chunk {
+        if let Some(chunk) = &mut self.chunk {
             let stored = chunk.write(header, &padded(PACKET_DROPPED as usize));
             debug_assert!(stored, "the header was reserved in this chunk");
         }
@@ -193,7 +202,7 @@ unsafe impl Sink for ChunkSink {
         }
         let packets = Packets::new(1, ChunkFlags::CONTINUES_FROM_PREV);
         let next = self.acquire(packets).and_then(|chunk| chunk.payload().map(|at| (chunk, at)));
-        let Some((next, payload)) = next else {
+        let Some((mut next, payload)) = next else {
             self.give_packet_up(used);
             return Err(WriteError::Exhausted);
         };
@@ -223,20 +232,16 @@ unsafe impl Sink for ChunkSink {
         self.patches.fill(slot, length);
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin_root(&mut self, used: usize) -> Result<Option<Range>, WriteError> {
         let mut at = used;
         // Also without a chunk, whose room would be none.
         let fits = self.chunk.as_ref().is_some_and(|chunk| {
-            chunk.payload_len().saturating_sub(used) >= PACKET_ROOM_MIN
+            chunk.payload_len() >= used.saturating_add(PACKET_ROOM_MIN)
                 && chunk.packets().count() <= PACKETS_MAX - u16::from(!self.inflated)
         });
-        if !fits || self.retry {
-            self.begin_in_new_chunk(used)?;
-            at = 0;
-        }
-        if !self.patches.is_empty() {
-            self.send_patches();
+        if !fits || !self.patches.is_empty() {
+            at = self.begin_slow(used, fits)?;
         }
         let Some(chunk) = &mut self.chunk else { return Err(WriteError::Exhausted) };
         let Some(payload) = chunk.payload() else { return Err(WriteError::Exhausted) };

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use protos::TracePacketWriter;
-use protozero::encode::StreamOf;
+use protozero::encode::{Scope, StreamOf};
 use protozero::rt::{self, Writer};
 
 use crate::ids::{BufferId, WriterId};
@@ -39,9 +39,7 @@ pub struct TraceWriter {
     first: bool,
     /// Packets are missing before the next one.
     lost: bool,
-    /// `stream.written()` when the current packet began.
-    began: u64,
-    /// The same of the packet that dropping began with, or that a chunk was last asked for with.
+    /// `stream.written()` when dropping was noticed, or a chunk was last asked for.
     dropped_since: u64,
 }
 
@@ -55,7 +53,6 @@ impl TraceWriter {
             stream: StreamOf::new(ChunkSink::new(home, buffer, policy)),
             first: true,
             lost: false,
-            began: 0,
             dropped_since: 0,
         }
     }
@@ -76,25 +73,35 @@ impl TraceWriter {
     /// Begins a packet through another view of `TracePacket`, such as one with extensions.
     #[inline]
     pub fn new_packet_as<'w, W: Writer<'w>>(&'w mut self) -> W {
+        W::from_scope(self.begin())
+    }
+
+    /// One function for all kinds of packets: what differs is what comes after.
+    #[inline(never)]
+    fn begin(&mut self) -> Scope<'_> {
+        if self.first || self.stream.sink().dropping || self.lost {
+            return self.begin_marked();
+        }
+        self.stream.root()
+    }
+
+    /// Begins a packet that has to say something about the sequence.
+    #[cold]
+    #[inline(never)]
+    fn begin_marked(&mut self) -> Scope<'_> {
         if self.stream.sink().dropping {
             self.begin_dropped();
         }
-        self.began = self.stream.written();
-        let marks = self.first || self.lost;
-        let (first, lost) = (&mut self.first, &mut self.lost);
         let mut scope = self.stream.root();
-        if marks {
-            let swallowed = scope.stream().error().is_some();
-            if *lost && !swallowed {
-                *lost = false;
-                rt::uint32::<42>(&mut scope, LOSS_MARK);
-            }
-            // Once, even if this packet is lost: the next one then says that something is missing.
-            if core::mem::take(first) {
-                rt::bool::<87>(&mut scope, true);
-            }
+        if self.lost && scope.stream().error().is_none() {
+            self.lost = false;
+            rt::uint32::<42>(&mut scope, LOSS_MARK);
         }
-        W::from_scope(scope)
+        // Once, even if this packet is lost: the next one then says that something is missing.
+        if core::mem::take(&mut self.first) {
+            rt::bool::<87>(&mut scope, true);
+        }
+        scope
     }
 
     /// Writes a packet that is encoded already: the fields of a `TracePacket`.
@@ -102,13 +109,12 @@ impl TraceWriter {
         self.new_packet().append_raw(fields);
     }
 
-    #[cold]
     fn begin_dropped(&mut self) {
+        let written = self.stream.written();
         if !self.lost {
             self.lost = true;
-            self.dropped_since = self.began;
+            self.dropped_since = written;
         }
-        let written = self.stream.written();
         if written.wrapping_sub(self.dropped_since) >= RETRY_BYTES {
             self.dropped_since = written;
             self.stream.sink_mut().retry = true;

@@ -9,25 +9,32 @@ use crate::ids::{ChunkId, WriterId};
 use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState, Packets};
 use crate::shm::layout::CHUNK_HEADER_BYTES;
 use crate::shm::page::{self, Grant};
+use crate::shm::region::Span;
 use crate::shm::smb::Smb;
+use crate::sync::Ordering;
 
 /// A chunk being written. Dropping it without [`complete`](Self::complete) leaks it: the service would
 /// otherwise take half a chunk for a whole one.
 #[derive(Debug)]
 pub struct WritableChunk {
+    /// The chunk's bytes, header included.
+    span: Span,
+    /// Our copy: what we stored last. Never read back, since the peer could have changed it.
+    header: ChunkHeader,
     smb: Smb,
     page_idx: usize,
     grant: Grant,
-    /// Our copy: what we stored last. Never read back, since the peer could have changed it.
-    header: ChunkHeader,
-    /// Byte offset of the payload in the region.
-    payload_off: usize,
 }
 
 impl WritableChunk {
-    pub(super) fn new(smb: Smb, page_idx: usize, grant: Grant, header: ChunkHeader) -> Self {
-        let payload_off = chunk_off(&smb, page_idx, grant) + CHUNK_HEADER_BYTES;
-        Self { smb, page_idx, grant, header, payload_off }
+    pub(super) fn new(
+        smb: Smb,
+        page_idx: usize,
+        grant: Grant,
+        header: ChunkHeader,
+    ) -> Option<Self> {
+        let span = smb.region().span(chunk_off(&smb, page_idx, grant), grant.bytes)?;
+        Some(Self { span, header, smb, page_idx, grant })
     }
 
     /// Index of its page.
@@ -74,17 +81,16 @@ impl WritableChunk {
 
     /// The payload's first byte, for a stream to write through. The pointer may be used until the chunk
     /// is completed or freed, by whoever owns this value, and by nobody else.
-    #[inline]
+    #[inline(always)]
     pub fn payload(&self) -> Option<NonNull<u8>> {
-        self.smb.region().range(self.payload_off, self.payload_len())
+        self.span.at(CHUNK_HEADER_BYTES)
     }
 
     /// One fragment more has begun. Everything before it is published.
-    #[inline]
+    #[inline(always)]
     pub fn start_fragment(&mut self) {
         let Packets(old) = self.header.packets;
-        let count = self.header.packets.count();
-        debug_assert!(count < Packets::COUNT_MAX, "the writer caps its fragments");
+        debug_assert!(Packets(old).count() < Packets::COUNT_MAX, "the writer caps its fragments");
         // The flags are above the count, which has not reached its end.
         self.store(Packets(old.wrapping_add(1)));
     }
@@ -103,28 +109,28 @@ impl WritableChunk {
         self.store(Packets::new(packets.count(), packets.flags().without(flags)));
     }
 
-    #[inline]
+    #[inline(always)]
     fn store(&mut self, packets: Packets) {
         self.header.packets = packets;
-        if let Some(page) = self.smb.page(self.page_idx) {
-            page::store_packets(&page, self.grant, self.header, packets);
+        let [_, high] = self.header.to_words();
+        if let Some(word) = self.span.word(4) {
+            // Release: a scraper that sees the count sees the fragments it covers. A store and no
+            // read-modify-write: nobody else stores here, and what we stored last we know.
+            word.store(high, Ordering::Release);
         }
     }
 
     /// Stores `bytes` at `off` of the payload. False, and nothing stored, if they do not fit.
     #[inline(always)]
-    pub fn write(&self, off: usize, bytes: &[u8]) -> bool {
-        if off > self.payload_len() || bytes.len() > self.payload_len() - off {
-            return false;
-        }
-        self.smb.region().store_owned(self.payload_off + off, bytes)
+    pub fn write(&mut self, off: usize, bytes: &[u8]) -> bool {
+        self.span.store(off.saturating_add(CHUNK_HEADER_BYTES), bytes)
     }
 
-    /// Moves the `len` bytes at `off` of the payload back by three. What follows them is overwritten.
-    #[inline]
+    /// Moves the `len` bytes at `off` of the payload back by three. What follows them may be
+    /// overwritten. False, and nothing moved, if they are not inside the payload.
+    #[inline(always)]
     pub fn shift_back_3(&mut self, off: usize, len: usize) -> bool {
-        let limit = self.payload_off + self.payload_len();
-        self.smb.region().shift_back_3(self.payload_off + off, len, limit)
+        off >= 3 && self.span.shift_back_3(off.saturating_add(CHUNK_HEADER_BYTES), len)
     }
 
     /// Hands the chunk to the service. False if somebody tampered with the page: the chunk is then lost.
@@ -137,7 +143,8 @@ impl WritableChunk {
     /// the service cannot see this memory.
     pub fn take_by_value(self, data: &mut Vec<u8>) {
         data.extend_from_slice(&self.header.to_bytes());
-        self.smb.region().copy_out(self.payload_off, self.payload_len(), data);
+        let payload_off = chunk_off(&self.smb, self.page_idx, self.grant) + CHUNK_HEADER_BYTES;
+        self.smb.region().copy_out(payload_off, self.payload_len(), data);
         if let Some(page) = self.smb.page(self.page_idx) {
             // Two steps, as the page knows no other way from being written to free.
             let _ = page::complete(&page, self.grant)

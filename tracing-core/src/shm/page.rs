@@ -111,8 +111,8 @@ pub fn load_header(words: &impl PageWords, grant: Grant) -> ChunkHeader {
     ChunkHeader::from_words([low, high])
 }
 
-/// Publishes `packets` of a chunk that the caller owns for writing. A store, no read-modify-write:
-/// the owner knows what it stored before.
+/// Publishes `packets` of a chunk that the caller owns for writing, as a `WritableChunk` does through a
+/// pointer of its own.
 #[inline]
 pub fn store_packets(words: &impl PageWords, grant: Grant, header: ChunkHeader, packets: Packets) {
     let [_, high] = ChunkHeader { packets, ..header }.to_words();

@@ -216,52 +216,111 @@ impl Region {
         true
     }
 
-    /// Stores `bytes` at `off` without atomics: for the owner of the chunk they lie in (R4). False, and
-    /// nothing stored, if they do not fit.
+    /// The `len` bytes at `off`, with the region kept alive; `None` if they are not all inside, or `off` is
+    /// no multiple of 4.
+    pub(super) fn span(&self, off: usize, len: usize) -> Option<Span> {
+        if off & 3 != 0 {
+            return None;
+        }
+        let ptr = self.range(off, len)?;
+        Some(Span { ptr, len, _region: self.clone() })
+    }
+}
+
+/// A piece of a region that is its holder's alone: a chunk being written. What its hot path needs is one
+/// addition and one comparison away.
+///
+/// - **S1** the `len` bytes at `ptr` are inside the region, which lives as long as this value (R1).
+/// - **S2** `ptr` is a multiple of 4 (R2).
+/// - **S3** the page protocol gave these bytes to whoever holds this value, and to nobody else (R4). The
+///   header at the front is read by others meanwhile, and touched atomically only.
+pub(super) struct Span {
+    ptr: NonNull<u8>,
+    len: usize,
+    _region: Region,
+}
+
+// SAFETY: as for the region it is a piece of; it is not cloned.
+unsafe impl Send for Span {}
+// SAFETY: through a shared reference it only hands out a word to be used atomically and a pointer.
+unsafe impl Sync for Span {}
+
+impl Span {
+    /// Pointer to byte `off`; one past the end at most.
     #[inline(always)]
-    pub(super) fn store_owned(&self, off: usize, bytes: &[u8]) -> bool {
-        let Some(to) = self.range(off, bytes.len()) else { return false };
-        // SAFETY: in bounds: `range` checked (R1); apart: `bytes` is a reference, and none leads here (R3);
-        // unshared: the caller owns the chunk, and publishes with a release after this (R4).
+    pub(super) fn at(&self, off: usize) -> Option<NonNull<u8>> {
+        if off > self.len {
+            return None;
+        }
+        // SAFETY: in bounds or one past: checked above (S1).
+        Some(unsafe { self.ptr.add(off) })
+    }
+
+    /// The atomic word at `off`; `None` outside, or if `off` is no multiple of 4.
+    #[inline(always)]
+    pub(super) fn word(&self, off: usize) -> Option<&AtomicU32> {
+        if off & 3 != 0 || off >= self.len || self.len - off < 4 {
+            return None;
+        }
+        // SAFETY: in bounds: four bytes at `off`, checked above (S1).
+        let ptr = unsafe { self.ptr.add(off) };
+        // SAFETY: aligned (S2), alive for as long as `self`, touched atomically (S3).
+        Some(unsafe { AtomicU32::from_ptr(ptr.as_ptr().cast()) })
+    }
+
+    /// Stores `bytes` at `off`. False, and nothing stored, if they do not fit.
+    #[inline(always)]
+    pub(super) fn store(&mut self, off: usize, bytes: &[u8]) -> bool {
+        if off > self.len || bytes.len() > self.len - off {
+            return false;
+        }
+        // SAFETY: in bounds: checked above (S1).
+        let to = unsafe { self.ptr.add(off) };
+        // SAFETY: writable for as many bytes, and ours (S3); apart: `bytes` is a reference, and none leads
+        // into a region (R3).
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
         true
     }
 
     /// Moves the `len` bytes at `off` back by three, over a length that turned out to need one byte.
-    /// Bytes behind them, up to `limit` (an offset), may be overwritten. Returns false and does nothing
-    /// if the piece is not inside.
-    ///
-    /// Only for the owner of the chunk it is in (R4).
-    #[inline]
-    pub(super) fn shift_back_3(&self, off: usize, len: usize, limit: usize) -> bool {
-        let Some(start) = off.checked_sub(3) else { return false };
-        if limit > self.0.len || off > limit || len > limit - off {
+    /// What follows them in this piece may be overwritten. False, and nothing moved, if they are not
+    /// inside.
+    #[inline(always)]
+    pub(super) fn shift_back_3(&mut self, off: usize, len: usize) -> bool {
+        if off < 3 || off > self.len || len > self.len - off {
             return false;
         }
-        let Some(to) = self.range(start, len + 3) else { return false };
+        // SAFETY: in bounds: `3 <= off <= len` of the piece, checked above (S1).
+        let to = unsafe { self.ptr.add(off - 3) };
         let rounded = (len + 15) & !15;
-        if limit - off >= rounded {
-            // Blocks, front to back: a block is loaded whole before the store that overlaps the next
-            // one's front is made, and that store ends three bytes before the next load begins.
+        if rounded <= self.len - off {
+            // Blocks, front to back: a block is loaded whole before it is stored, and its store ends three
+            // bytes before the next load begins.
             let mut at = 0;
             while at < rounded {
-                // SAFETY: in bounds: `at + 3 + 16 <= rounded + 3 <= limit - start` (R1).
+                // SAFETY: in bounds: `off + at + 16 <= off + rounded <= len` of the piece.
                 let source = unsafe { to.add(at + 3) };
-                // SAFETY: readable for 16 bytes, as above; ours to read (R4).
-                let block = unsafe { source.cast::<u128>().read_unaligned() };
-                // SAFETY: in bounds, as above.
+                // SAFETY: readable for 16 bytes, as above; ours (S3).
+                let block = unsafe { source.cast::<[u8; 16]>().read() };
+                // SAFETY: in bounds: three bytes before `source`.
                 let target = unsafe { to.add(at) };
-                // SAFETY: writable for 16 bytes, as above; ours to write (R4).
-                unsafe { target.cast::<u128>().write_unaligned(block) };
+                // SAFETY: writable for 16 bytes, as above; ours (S3).
+                unsafe { target.cast::<[u8; 16]>().write(block) };
                 at += 16;
             }
             return true;
         }
-        // SAFETY: in bounds: `to` has `len + 3` bytes, checked by `range`.
+        // SAFETY: in bounds: at `off`.
         let source = unsafe { to.add(3) };
-        // SAFETY: both pieces are inside those bytes, may overlap, and are ours (R4).
+        // SAFETY: `len` bytes from either are inside, may overlap, and are ours (S1, S3).
         unsafe { ptr::copy(source.as_ptr(), to.as_ptr(), len) };
         true
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Span({} bytes)", self.len)
     }
 }
 

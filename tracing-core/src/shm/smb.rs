@@ -103,7 +103,7 @@ impl Smb {
     ) -> Option<WritableChunk> {
         let page = self.page(page_idx)?;
         let grant = page::try_acquire(&page, chunk_idx, header)?;
-        Some(WritableChunk::new(self.clone(), page_idx, grant, header))
+        WritableChunk::new(self.clone(), page_idx, grant, header)
     }
 
     /// Takes a complete chunk for reading.

@@ -297,7 +297,7 @@ fn moving_back_by_three() {
     let source: Vec<u8> = (0..len_max).map(|i| i as u8).collect();
     for len in 0..130 {
         for off in [3, 4, 17, len_max - len] {
-            chunk.write(0, &source);
+            assert!(chunk.write(0, &source));
             assert!(chunk.shift_back_3(off, len));
             let mut out = Vec::new();
             smb.region().copy_out(16, len_max, &mut out);

@@ -129,7 +129,7 @@ impl MockProducer {
         *next_chunk += 1;
         for page in 0..smb.page_count() {
             smb.try_partition(page, Layout::Div1);
-            if let Some(chunk) = smb.try_acquire(page, 0, header) {
+            if let Some(mut chunk) = smb.try_acquire(page, 0, header) {
                 assert!(chunk.write(0, &payload), "packets must fit into a page");
                 let (page, chunk_index) = (chunk.page_idx() as u32, chunk.chunk_idx() as u32);
                 assert!(chunk.complete());
