@@ -1,0 +1,117 @@
+//! The sources of this machine, recorded through a service in this process.
+
+use std::time::Duration;
+
+use protos::{
+    DataSourceConfig, ProcessStatsConfig, SysStatsConfig, SystemInfoConfig, TraceConfig,
+    TraceConfigBufferConfig, TraceConfigDataSource, TracePacket, TracePacketData,
+};
+use protozero::Message;
+use tracing_core::client::consumer::Waited;
+use tracing_core::client::in_process::InProcessService;
+use tracing_core::client::producer::Producer;
+use tracing_core::client::serve::service_config;
+
+/// Far beyond what is needed: only a hang takes this long.
+const HANG: Duration = Duration::from_secs(60);
+
+fn config() -> TraceConfig {
+    let period = Some(100);
+    let sources = [
+        DataSourceConfig {
+            name: Some("linux.process_stats".into()),
+            process_stats_config: Some(ProcessStatsConfig {
+                scan_all_processes_on_start: Some(true),
+                record_thread_names: Some(true),
+                record_process_age: Some(true),
+                record_process_runtime: Some(true),
+                resolve_process_fds: Some(true),
+                scan_smaps_rollup: Some(true),
+                proc_stats_poll_ms: period,
+                ..Default::default()
+            }),
+            ..Default::default()
+        },
+        DataSourceConfig {
+            name: Some("linux.sys_stats".into()),
+            sys_stats_config: Some(SysStatsConfig {
+                meminfo_period_ms: period,
+                vmstat_period_ms: period,
+                stat_period_ms: period,
+                buddyinfo_period_ms: period,
+                diskstat_period_ms: period,
+                psi_period_ms: period,
+                cpuidle_period_ms: period,
+                ..Default::default()
+            }),
+            ..Default::default()
+        },
+        DataSourceConfig {
+            name: Some("linux.system_info".into()),
+            system_info_config: Some(SystemInfoConfig {
+                irq_names: Some(true),
+                ..Default::default()
+            }),
+            ..Default::default()
+        },
+    ];
+    TraceConfig {
+        buffers: vec![TraceConfigBufferConfig { size_kb: Some(16 * 1024), ..Default::default() }],
+        data_sources: sources
+            .map(|config| TraceConfigDataSource { config: Some(config), ..Default::default() })
+            .to_vec(),
+        duration_ms: Some(350),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn this_machine_is_recorded() {
+    let service = service_config("test").expect("this machine is known");
+    let service = InProcessService::start(service, Box::new(|_, _: &str| {})).expect("a service");
+    let producer = Producer::attach(service.producer(), tracing_probes::options());
+    let producer = producer.expect("a producer");
+    tracing_probes::register_all(&producer).expect("names are free");
+    assert!(producer.sync(HANG), "the service takes the registrations");
+
+    let mut consumer = service.consumer();
+    consumer.enable_tracing(&config(), None).expect("the service is there");
+    assert_eq!(consumer.wait(Some(HANG)).expect("it records"), Waited::Ended);
+    let mut packets = Vec::new();
+    let read = consumer.read_buffers(HANG, |slices| {
+        packets.push(TracePacket::decode(&slices.concat()).expect("a packet"));
+        Ok(())
+    });
+    read.expect("it reads");
+
+    let own_pid = i32::try_from(std::process::id()).expect("a process id");
+    let mut ticks = 0;
+    let (mut described, mut measured, mut cpus) = (0, 0, 0);
+    for packet in &packets {
+        match &packet.data {
+            Some(TracePacketData::ProcessTree(tree)) => {
+                let own = tree.processes.iter().find(|p| p.pid == Some(own_pid));
+                described += usize::from(own.is_some_and(|p| p.process_start_from_boot > Some(0)));
+            }
+            Some(TracePacketData::ProcessStats(stats)) => {
+                let own = stats.processes.iter().find(|p| p.pid == Some(own_pid));
+                measured += usize::from(own.is_some_and(|p| p.vm_size_kb > Some(0)));
+            }
+            Some(TracePacketData::SysStats(stats)) => {
+                ticks += 1;
+                assert!(stats.meminfo.len() > 10, "{stats:?}");
+                assert!(!stats.vmstat.is_empty() && !stats.cpu_stat.is_empty(), "{stats:?}");
+                assert!(stats.collection_end_timestamp >= packet.timestamp);
+            }
+            Some(TracePacketData::CpuInfo(info)) => cpus = info.cpus.len(),
+            Some(TracePacketData::TraceStats(stats)) => {
+                let buffer = &stats.buffer_stats[0];
+                assert_eq!(buffer.trace_writer_packet_loss, Some(0));
+                assert_eq!((buffer.chunks_overwritten, buffer.abi_violations), (Some(0), Some(0)));
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(described, 1, "once, by the scan");
+    assert!(measured >= 1 && ticks >= 1 && cpus >= 1, "{measured} {ticks} {cpus}");
+}
