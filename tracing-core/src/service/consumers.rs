@@ -15,7 +15,7 @@ use super::core::Service;
 use super::observe::Observer;
 use super::port::ConsumerRequest as Request;
 use super::session::flush::{FlushFlags, FlushThen};
-use super::session::read::ReadStream;
+use super::session::read::Reading;
 use crate::ids::{CallId, ClientId, FileId, SessionId};
 
 /// A connection to the consumer socket.
@@ -25,7 +25,7 @@ pub(super) struct Consumer {
     pub(super) session: Option<SessionId>,
     /// The `EnableTracing` that is answered at the end of the session.
     enable_call: Option<CallId>,
-    pub(super) read: Option<ReadStream>,
+    pub(super) read: Reading,
     pub(super) observer: Observer,
 }
 
@@ -35,7 +35,7 @@ impl Service {
             peer,
             session: None,
             enable_call: None,
-            read: None,
+            read: Reading::default(),
             observer: Observer::default(),
         };
         self.consumers.insert(client, consumer);

@@ -25,7 +25,8 @@
 //! 6. When the replies of a consumer have left the shell's queue (it became empty), say
 //!    [`Input::ConsumerDrained`]. A stream of `ReadBuffers` replies pauses when
 //!    [`limits::READ_WINDOW_BYTES`](crate::limits::READ_WINDOW_BYTES) of it are on the way and goes on
-//!    only then; this bounds memory, whatever the speed of the reader. Saying it too often is harmless.
+//!    only then; this bounds memory, whatever the speed of the reader. Said without need it
+//!    does no harm; said when it is not true it doubles what may be waiting.
 //! 7. A file that comes with a request belongs to the service from then on; a `WriteFile` with `close`
 //!    gives it back, also when it was not wanted.
 //!

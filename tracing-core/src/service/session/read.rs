@@ -230,11 +230,12 @@ impl SliceCursor<'_> {
     }
 }
 
-/// A stream of `ReadBuffers` replies that goes on.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::service) struct ReadStream {
-    call: CallId,
-    /// Bytes given to the transport since it last said that it was empty.
+/// What a consumer reads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::service) struct Reading {
+    /// The stream of `ReadBuffers` replies that goes on, if any.
+    call: Option<CallId>,
+    /// Bytes of this and earlier streams given to the transport since it last said that it was empty.
     on_the_way: usize,
 }
 
@@ -242,9 +243,8 @@ impl Service {
     /// A consumer asks for packets; an older stream of it ends with a rejection.
     pub(in crate::service) fn read_buffers(&mut self, client: ClientId, call: Option<CallId>) {
         let Some(consumer) = self.consumers.get_mut(&client) else { return };
-        if let Some(older) = consumer.read.take() {
-            self.out.reject(client, Some(older.call));
-        }
+        let older = consumer.read.call.take();
+        self.out.reject(client, older);
         // Nobody would get the packets: do not destroy them.
         let Some(call) = call else { return };
         let session = consumer.session.and_then(|id| self.sessions.get(&id));
@@ -252,23 +252,23 @@ impl Service {
             return self.out.stream(client, call, Bytes::new(), false);
         }
         if let Some(consumer) = self.consumers.get_mut(&client) {
-            consumer.read = Some(ReadStream { call, on_the_way: 0 });
+            consumer.read.call = Some(call);
         }
         self.continue_read(client);
     }
 
     /// The transport has room again.
     pub(in crate::service) fn consumer_drained(&mut self, client: ClientId) {
-        if let Some(read) = self.consumers.get_mut(&client).and_then(|c| c.read.as_mut()) {
-            read.on_the_way = 0;
+        if let Some(consumer) = self.consumers.get_mut(&client) {
+            consumer.read.on_the_way = 0;
             self.continue_read(client);
         }
     }
 
     /// Ends a stream without more packets: the session is gone.
     pub(in crate::service) fn end_read(&mut self, client: ClientId) {
-        if let Some(read) = self.consumers.get_mut(&client).and_then(|c| c.read.take()) {
-            self.out.stream(client, read.call, Bytes::new(), false);
+        if let Some(call) = self.consumers.get_mut(&client).and_then(|c| c.read.call.take()) {
+            self.out.stream(client, call, Bytes::new(), false);
         }
     }
 
@@ -276,27 +276,23 @@ impl Service {
     fn continue_read(&mut self, client: ClientId) {
         loop {
             let Some(consumer) = self.consumers.get_mut(&client) else { return };
-            let (Some(id), Some(read)) = (consumer.session, consumer.read) else { return };
-            if read.on_the_way >= limits::READ_WINDOW_BYTES {
+            let (Some(id), Some(call)) = (consumer.session, consumer.read.call) else { return };
+            if consumer.read.on_the_way >= limits::READ_WINDOW_BYTES {
                 return;
             }
             let mut out = std::mem::take(&mut self.out);
-            let mut sink = ReplySink {
-                out: &mut out,
-                client,
-                call: read.call,
-                bytes: Vec::new(),
-                counted: 0,
-                sent: 0,
-            };
+            let mut sink =
+                ReplySink { out: &mut out, client, call, bytes: Vec::new(), counted: 0, sent: 0 };
             let has_more = self.read_pass(id, limits::READ_PASS_BYTES, &mut sink);
             sink.send(has_more);
             let sent = sink.sent;
             // Nothing logs during a pass, so the queue put aside is all there is.
             self.out = out;
             let Some(consumer) = self.consumers.get_mut(&client) else { return };
-            consumer.read = has_more
-                .then_some(ReadStream { call: read.call, on_the_way: read.on_the_way + sent });
+            consumer.read.on_the_way += sent;
+            if !has_more {
+                consumer.read.call = None;
+            }
         }
     }
 

@@ -263,6 +263,10 @@ impl World {
                 if consumer.session == 0 {
                     consumer.session = self.ledger.session_of(&packet);
                 }
+                // What the file took is not here, and this reader knows nothing of it.
+                if consumer.config.write_into_file == Some(true) {
+                    continue;
+                }
                 consumer.reader.packet(&mut self.ledger, consumer.session, &packet)?;
             }
         }

@@ -227,6 +227,13 @@ impl World {
                             file.arrived = true;
                         }
                     }
+                    // Said late, when it is not true any more, it would double what may be on the way.
+                    Input::ConsumerDrained { client } => {
+                        let connection = self.connections.get(client);
+                        if connection.is_some_and(|c| c.on_the_way > 0) {
+                            return Ok(());
+                        }
+                    }
                     _ => {}
                 }
                 self.service.handle(&self.clock.now(), input);
