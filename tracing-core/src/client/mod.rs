@@ -19,3 +19,6 @@ pub mod data_source;
 pub mod in_process;
 pub mod producer;
 pub mod serve;
+
+#[cfg(test)]
+mod tests;
