@@ -83,7 +83,8 @@ macro_rules! each {
 }
 
 macro_rules! scalars {
-    ($($marker:ident $type:ty, $put:ident, $packed:ident, $get:ident, $all:ident, |$v:ident| $convert:expr, |$d:ident| $default:expr;)*) => {$(
+    ($($marker:ident $type:ty, $put:ident, $packed:ident, $get:ident, $all:ident,
+        |$v:ident| $convert:expr, |$d:ident| $default:expr;)*) => {$(
         #[doc = concat!("`", stringify!($put), "`.")]
         #[derive(Debug)]
         pub enum $marker {}

@@ -175,7 +175,6 @@ fn record_into(
         ms => format!("Connected to the Perfetto traced service, TTL: {}s", ms.div_ceil(1000)),
     });
     if let Some(key) = &plan.detach {
-        drop(recording);
         return consumer
             .detach(key)
             .map_err(|error| Failure::new(format_args!("session detach failed: {error}")))

@@ -55,8 +55,10 @@ mod smb;
 pub mod words;
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::cast_possible_truncation)]
 mod props;
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::cast_possible_truncation)]
 mod tests;
 
 pub use self::chunk::{ReadableChunk, WritableChunk};
