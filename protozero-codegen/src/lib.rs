@@ -7,7 +7,8 @@
 //!
 //! Sources come in as text, files go out as text, so a build tool and a test use it alike; only the
 //! parser, which insists on files, gets a private temporary folder for a moment. Output depends on the
-//! input alone and follows declaration order; it carries no version and no date, so a release of this crate changes nothing by itself.
+//! input alone and follows declaration order; it carries no version and no date, so a
+//! release of this crate changes nothing by itself.
 //!
 //! Per message up to three faces are made (see [`Faces`]): an *owned* struct through
 //! `protozero-derive`, a zero-copy *writer* and a zero-copy *reader*; beside them enums, services and

@@ -16,6 +16,7 @@
 //!
 //! Bursts of 2000 into 4 MiB of 4 KiB pages; between them, outside the measured time, what was
 //! committed is read and freed, so that nothing is ever dropped.
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 use std::hint::black_box;
 use std::process::ExitCode;
