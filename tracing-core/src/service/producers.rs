@@ -75,6 +75,23 @@ impl Producer {
         }
     }
 
+    /// Takes the memory that the producer brought, but only if we would have made it just so for its hints:
+    /// a page hint of zero never passes.
+    fn adopt(&mut self, out: &mut Outbox, region: Region) {
+        let (len, page_hint) = (region.len(), self.smb_hints.1);
+        let (smb_bytes, page_bytes) = smb_sizes(len as u64, page_hint.into());
+        let legal = smb_bytes == len && page_bytes == page_hint as usize;
+        self.smb = legal.then(|| make_smb(region, page_bytes)).flatten();
+        if self.smb.is_some() {
+            self.command(out, super::data_sources::setup_tracing(0), None);
+        } else {
+            self.complain(
+                out,
+                format_args!("shared memory of {len} bytes with pages of {page_hint} refused"),
+            );
+        }
+    }
+
     /// Says once more what it did wrong, a bounded number of times per producer.
     pub(super) fn complain(&mut self, out: &mut Outbox, text: std::fmt::Arguments<'_>) {
         if self.log_lines < limits::LOG_LINES_PER_PRODUCER_MAX {
@@ -236,20 +253,8 @@ impl Service {
             unsent: VecDeque::new(),
             log_lines: 0,
         };
-        // Its own memory is adopted only if we would have made it just so: page zero never passes.
         if let Some(region) = region {
-            let len = region.len();
-            let (smb, page) = smb_sizes(len as u64, page_hint.into());
-            let legal = smb == len && page == page_hint as usize;
-            producer.smb = legal.then(|| make_smb(region, page)).flatten();
-            if producer.smb.is_some() {
-                producer.command(&mut self.out, super::data_sources::setup_tracing(0), None);
-            } else {
-                producer.complain(
-                    &mut self.out,
-                    format_args!("shared memory of {len} bytes with pages of {page_hint} refused"),
-                );
-            }
+            producer.adopt(&mut self.out, region);
         }
         let response = InitializeConnectionResponse {
             using_shmem_provided_by_producer: Some(producer.smb.is_some()),
