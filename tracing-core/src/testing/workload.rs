@@ -321,7 +321,8 @@ impl Producer {
     }
 }
 
-fn forged_commit(rng: &mut Rng) -> CommitDataRequest {
+/// A commit that no honest producer sends.
+pub(super) fn forged_commit(rng: &mut Rng) -> CommitDataRequest {
     let small =
         |rng: &mut Rng| rng.pick(&[0, 1, 2, 3, 5, 13, 14, 31, 64, u64::from(u32::MAX)]) as u32;
     let chunks_to_move = (0..rng.below(5))
