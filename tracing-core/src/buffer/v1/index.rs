@@ -23,6 +23,8 @@ pub(super) struct Chunk {
     pub(super) identity: Identity,
     /// Of its record.
     pub(super) offset: u32,
+    /// Of its record, header included.
+    pub(super) record_len: u16,
     /// Fragments, less the last one of an unfinished chunk.
     pub(super) fragments: u16,
     /// How many of them were read.

@@ -65,7 +65,10 @@ impl Buffer {
 
     #[inline]
     pub(in crate::buffer) fn next_packet(&mut self) -> Option<PacketRef<'_>> {
-        let found = self.find_packet()?;
+        let found = match self.next_in_chunk() {
+            Some(found) => found,
+            None => self.find_packet()?,
+        };
         let slices = match found.one {
             Some(piece) => Slices::one(self.ring.bytes(piece.off, piece.len)),
             None => self.pieces.iter().map(|p| self.ring.bytes(p.off, p.len)).collect(),
@@ -77,6 +80,27 @@ impl Buffer {
             identity: found.identity,
             dropped: u32::from(found.dropped),
         })
+    }
+
+    /// What nearly every call finds: one more packet in the middle of the chunk where reading stands.
+    /// None says nothing.
+    #[inline]
+    fn next_in_chunk(&mut self) -> Option<Found> {
+        let Cursor::At { slot, chunk: id, .. } = self.cursor else { return None };
+        let sequence = self.index.sequence_mut(slot)?;
+        let (producer, writer) = (sequence.producer, sequence.writer);
+        let chunk = sequence.chunks.get_mut(id)?;
+        // The first and the last fragment may be parts of packets; the last one ends the chunk.
+        let inside = chunk.read > 0 && chunk.read.saturating_add(1) < chunk.fragments;
+        if !inside || chunk.flags.contains(ChunkFlags::NEEDS_PATCHING) {
+            return None;
+        }
+        let found = fragment(&self.ring, chunk).filter(|found| found.piece.len > 0)?;
+        let dropped = chunk.last_skipped;
+        chunk.next = found.next;
+        chunk.read = chunk.read.saturating_add(1);
+        chunk.last_skipped = false;
+        Some(Found { one: Some(found.piece), producer, writer, identity: chunk.identity, dropped })
     }
 
     fn find_packet(&mut self) -> Option<Found> {
@@ -290,21 +314,9 @@ fn count(counter: &mut u64, by: u64) {
 
 impl Tally<'_> {
     /// Reads the next fragment of a chunk and moves on. Needs an unread one.
-    #[inline]
     fn read_fragment(&mut self, ring: &Ring, chunk: &mut Chunk) -> Fragment {
-        let Ok(record) = usize::try_from(chunk.offset) else { return Fragment::Invalid };
-        let payload = ring.payload(record).unwrap_or_default();
-        let start = usize::from(chunk.next);
-        let rest = payload.get(start..).unwrap_or_default();
-        let header = if rest.is_empty() { None } else { fragment_header(rest) };
-        let taken = header.and_then(|(len, header_len)| {
-            let end = len.checked_add(header_len)?;
-            Some((len, header_len, rest.get(..end)?.len()))
-        });
-        let Some((len, header_len, taken)) = taken else {
-            let gave_up = header
-                .is_some_and(|(len, _)| u32::try_from(len).is_ok_and(|len| len == DROPPED_PACKET));
-            if gave_up {
+        let Some(found) = fragment(ring, chunk) else {
+            if gave_up(ring, chunk) {
                 count(&mut self.stats.trace_writer_packet_loss, 1);
             } else {
                 count(&mut self.stats.abi_violations, 1);
@@ -312,32 +324,26 @@ impl Tally<'_> {
             chunk.next = 0;
             chunk.read = chunk.fragments;
             if chunk.complete {
-                self.chunk_read(payload.len());
+                self.chunk_read(chunk.record_len);
             }
             return Fragment::Invalid;
         };
-        let end = start.saturating_add(taken);
-        chunk.next = u16::try_from(end).unwrap_or(u16::MAX);
+        chunk.next = found.next;
         chunk.read = chunk.read.saturating_add(1);
         chunk.last_skipped = false;
         if chunk.read == chunk.fragments && chunk.complete {
-            self.chunk_read(payload.len());
-            self.add_to_histogram(end);
+            self.chunk_read(chunk.record_len);
+            self.add_to_histogram(chunk.next.into());
         }
-        if len == 0 {
-            return Fragment::Empty;
-        }
-        let off = record.saturating_add(HEADER).saturating_add(start).saturating_add(header_len);
-        Fragment::Data(Piece { off, len })
+        if found.piece.len == 0 { Fragment::Empty } else { Fragment::Data(found.piece) }
     }
 
-    fn chunk_read(&mut self, payload_len: usize) {
+    fn chunk_read(&mut self, record_len: u16) {
         count(&mut self.stats.chunks_read, 1);
-        let bytes = u64::try_from(payload_len.saturating_add(HEADER)).unwrap_or(0);
-        count(&mut self.stats.bytes_read, bytes);
+        count(&mut self.stats.bytes_read, record_len.into());
     }
 
-    fn add_to_histogram(&mut self, payload_len: usize) {
+    fn add_to_histogram(&mut self, payload_len: u64) {
         if self.histogram.is_none() {
             let same = |w: &WriterStats| (w.producer, w.writer) == (self.producer, self.writer);
             // Only ever found if the sequence was forgotten meanwhile, which takes thousands.
@@ -349,11 +355,43 @@ impl Tally<'_> {
                 })
             });
         }
-        let writer = self.histogram.and_then(|i| self.writers.get_mut(i));
-        if let (Some(writer), Ok(len)) = (writer, u64::try_from(payload_len)) {
-            writer.add(len);
+        if let Some(writer) = self.histogram.and_then(|i| self.writers.get_mut(i)) {
+            writer.add(payload_len);
         }
     }
+}
+
+/// A fragment as it lies in its chunk.
+struct Placed {
+    piece: Piece,
+    /// Where in the payload the next one starts.
+    next: u16,
+}
+
+/// Places in the ring: the chunk's next fragment, and the chunk's end.
+#[inline]
+fn rest(chunk: &Chunk) -> Option<(usize, usize)> {
+    let record = usize::try_from(chunk.offset).ok()?;
+    let start = record.checked_add(HEADER)?.checked_add(chunk.next.into())?;
+    Some((start, record.checked_add(chunk.record_len.into())?))
+}
+
+/// The next fragment of a chunk, if it lies within.
+#[inline]
+fn fragment(ring: &Ring, chunk: &Chunk) -> Option<Placed> {
+    let (start, end) = rest(chunk)?;
+    let rest = ring.between(start, end);
+    let (len, header_len) = fragment_header(rest)?;
+    let taken = len.checked_add(header_len).filter(|taken| *taken <= rest.len())?;
+    let next = chunk.next.checked_add(u16::try_from(taken).ok()?)?;
+    Some(Placed { piece: Piece { off: start.checked_add(header_len)?, len }, next })
+}
+
+/// Whether what is there instead of a fragment is the mark of a writer that gave the packet up.
+#[cold]
+fn gave_up(ring: &Ring, chunk: &Chunk) -> bool {
+    let header = rest(chunk).and_then(|(start, end)| fragment_header(ring.between(start, end)));
+    header.is_some_and(|(len, _)| u32::try_from(len).is_ok_and(|len| len == DROPPED_PACKET))
 }
 
 /// A fragment's length and the bytes it takes, of which there may be four at most.

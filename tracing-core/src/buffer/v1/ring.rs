@@ -35,22 +35,19 @@ pub(super) struct Record {
 
 impl Record {
     fn to_bytes(self) -> [u8; HEADER] {
-        let mut out = [0; HEADER];
-        let parts = self.chunk.0.to_le_bytes().into_iter().chain(self.slot.to_le_bytes());
-        let parts = parts.chain(self.len.to_le_bytes()).chain([u8::from(self.padding)]);
-        out.iter_mut().zip(parts).for_each(|(o, b)| *o = b);
-        out
+        let padding = u128::from(self.padding) << 80;
+        let len = u128::from(self.len) << 64;
+        (padding | len | u128::from(self.slot) << 32 | u128::from(self.chunk.0)).to_le_bytes()
     }
 
+    #[allow(clippy::cast_possible_truncation, reason = "each takes its own bits")]
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (chunk, rest) = bytes.split_first_chunk::<4>()?;
-        let (slot, rest) = rest.split_first_chunk::<4>()?;
-        let (len, rest) = rest.split_first_chunk::<2>()?;
+        let header = u128::from_le_bytes(*bytes.first_chunk()?);
         Some(Self {
-            chunk: ChunkId(u32::from_le_bytes(*chunk)),
-            slot: u32::from_le_bytes(*slot),
-            len: u16::from_le_bytes(*len),
-            padding: *rest.first()? != 0,
+            chunk: ChunkId(header as u32),
+            slot: (header >> 32) as u32,
+            len: (header >> 64) as u16,
+            padding: (header >> 80) as u8 != 0,
         })
     }
 }
@@ -106,15 +103,7 @@ impl Ring {
         Record::from_bytes(self.data.get(off..)?)
     }
 
-    /// Everything behind the header of the record at `off`, slack included.
-    #[inline]
-    pub(super) fn payload(&self, off: usize) -> Option<&[u8]> {
-        let record = self.record(off)?;
-        let end = off.checked_add(usize::from(record.len))?;
-        self.data.get(off.checked_add(HEADER)?..end)
-    }
-
-    /// The same, to be patched.
+    /// Everything behind the header of the record at `off`, slack included, to be patched.
     pub(super) fn payload_mut(&mut self, off: usize) -> Option<&mut [u8]> {
         let record = self.record(off)?;
         let end = off.checked_add(usize::from(record.len))?;
@@ -125,6 +114,12 @@ impl Ring {
     #[inline]
     pub(super) fn bytes(&self, off: usize, len: usize) -> &[u8] {
         off.checked_add(len).and_then(|end| self.data.get(off..end)).unwrap_or_default()
+    }
+
+    /// Bytes between two absolute positions; none if they lie outside or the wrong way round.
+    #[inline]
+    pub(super) fn between(&self, start: usize, end: usize) -> &[u8] {
+        self.data.get(start..end).unwrap_or_default()
     }
 
     /// Writes a record over whatever is at `off`, which is at most the end of what was written.

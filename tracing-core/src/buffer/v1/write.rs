@@ -124,6 +124,7 @@ impl Buffer {
         let chunk = Chunk {
             identity: meta.identity,
             offset,
+            record_len: incoming.record_len,
             fragments: incoming.fragments,
             read: 0,
             next: 0,
