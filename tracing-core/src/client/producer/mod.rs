@@ -16,6 +16,8 @@
 
 mod dispatch;
 mod io;
+#[cfg(test)]
+mod tests;
 
 use core::fmt;
 use std::collections::{BTreeMap, VecDeque};
