@@ -66,6 +66,10 @@ pub struct Shell {
     pub create_error: Option<String>,
     /// If set, no file can be written, for this reason.
     pub write_error: Option<String>,
+    /// If set, the file operation of this number (from 0) fails, and only that one.
+    pub fail_file_op: Option<usize>,
+    /// File operations so far.
+    pub file_ops: usize,
     /// If set, the transport does not say that replies have left.
     pub consumers_are_slow: bool,
     inboxes: BTreeMap<ClientId, VecDeque<Reply>>,
@@ -108,6 +112,8 @@ impl Shell {
             disconnected: Vec::new(),
             create_error: None,
             write_error: None,
+            fail_file_op: None,
+            file_ops: 0,
             consumers_are_slow: false,
             inboxes: BTreeMap::new(),
             undrained: Vec::new(),
@@ -232,7 +238,8 @@ impl Shell {
                     self.disconnected.push(client);
                 }
                 Output::CreateFile { token, path } => {
-                    let result = match &self.create_error {
+                    let error = self.create_error.clone().or_else(|| self.file_op());
+                    let result = match &error {
                         Some(text) => Err(FileError { text: text.clone() }),
                         None => Ok(self.open_file()),
                     };
@@ -253,10 +260,18 @@ impl Shell {
         }
     }
 
+    /// Counts a file operation; the error if it is the one to fail.
+    fn file_op(&mut self) -> Option<String> {
+        let number = self.file_ops;
+        self.file_ops += 1;
+        (self.fail_file_op == Some(number)).then(|| format!("operation {number} fails"))
+    }
+
     fn write(&mut self, id: FileId, data: &[u8], sync: bool, close: bool) -> Result<(), FileError> {
+        let error = self.write_error.clone().or_else(|| self.file_op());
         let file = self.files.entry(id).or_default();
         assert!(!file.closed, "written after it was closed");
-        if let Some(text) = &self.write_error {
+        if let Some(text) = &error {
             file.closed = true;
             return Err(FileError { text: text.clone() });
         }

@@ -243,3 +243,36 @@ fn final_stats_count_what_came_after_the_first_drain() {
     });
     assert_eq!(stats.unwrap().buffer_stats[0].chunks_written, Some(2));
 }
+
+/// Fails the first file operation, then the second, until none is left that could fail.
+#[test]
+fn every_file_operation_may_fail() {
+    for number in 0.. {
+        let mut shell = Shell::new();
+        shell.fail_file_op = Some(number);
+        let config = TraceConfig {
+            output_path: Some("/x".into()),
+            file_write_period_ms: Some(100),
+            write_flush_mode: Some(Mode(2)),
+            ..into_file(&["ds"])
+        };
+        let (mut producer, mut consumer) = recording(&mut shell, config);
+        for _ in 0..3 {
+            if producer.smb.is_some() {
+                producer.write(&mut shell, WRITER, BUFFER, &[payload("a")]);
+            }
+            shell.advance_ms(100);
+        }
+        consumer.disable(&mut shell);
+        let end = consumer.ended(&mut shell).expect("the end is always said");
+        consumer.disconnect(&mut shell);
+        assert!(shell.service.is_idle());
+        assert!(shell.files.values().all(|f| f.closed));
+        if shell.file_ops <= number {
+            assert_eq!(end, "", "nothing failed");
+            assert_eq!(number, 5, "created, written three times, and once more at the end");
+            return;
+        }
+        assert!(end.contains(&format!("operation {number} fails")), "{end}");
+    }
+}
