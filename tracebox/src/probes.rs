@@ -2,34 +2,102 @@
 
 use std::ffi::OsString;
 
+use clap::Parser;
 use tracing_core::client::connection::Connection;
+use tracing_core::client::producer::Producer;
 use tracing_core::ipc::port::ProducerPort;
 
+use crate::VERSION;
 use crate::applet::Ending;
-use crate::failure::Failure;
+use crate::background::{self, Started};
+use crate::cli;
+use crate::failure::{Context, Failure};
+use crate::nudge::Nudges;
+use crate::traced::START_WAIT;
 
-/// The built-in data sources, registered. They go with this value.
-#[derive(Debug)]
-pub struct Sources {}
+/// The built-in data sources, registered with a service of this process. They go with this value.
+pub struct Sources(#[expect(dead_code, reason = "held for its life")] Producer);
 
 impl Sources {
-    /// Registers them over connections that `connect` makes.
+    /// Registers them over `connection`.
     ///
     /// # Errors
-    /// When the service does not take them.
-    pub fn attach(
-        connect: impl Fn() -> Box<dyn Connection<ProducerPort>>,
-    ) -> Result<Self, Failure> {
-        let _ = connect;
-        Ok(Self {})
+    /// When there are no threads for it.
+    pub fn attach(connection: Box<dyn Connection<ProducerPort>>) -> Result<Self, Failure> {
+        let what = "cannot start the built-in data sources";
+        let producer = Producer::attach(connection, tracing_probes::options()).context(what)?;
+        tracing_probes::register_all(&producer).context(what)?;
+        Ok(Self(producer))
     }
 }
 
-/// `traced_probes`.
+/// The data sources of this machine: processes, system counters, processors.
+#[derive(Parser, Debug)]
+#[command(name = "traced_probes")]
+#[command(
+    after_help = "It connects to PERFETTO_PRODUCER_SOCK_NAME, else in /run/perfetto, else in \
+    /tmp, again whenever the service went away.\n\
+    When all data sources are registered it writes 1 to the descriptor TRACED_PROBES_NOTIFY_FD,\n\
+    if that is set."
+)]
+struct Probes {
+    /// Go to the background when all data sources are registered; prints the process id
+    #[arg(long)]
+    background: bool,
+    /// Print the version
+    #[arg(long)]
+    version: bool,
+    /// Accepted and without effect: this version has no ftrace
+    #[arg(long)]
+    reset_ftrace: bool,
+    /// Accepted and without effect: this version has no ftrace
+    #[arg(long)]
+    cleanup_after_crash: bool,
+}
+
+/// Runs the data sources until SIGINT or SIGTERM.
 ///
 /// # Errors
 /// One line.
 pub fn main(name: &str, words: &[OsString]) -> Ending {
-    let _ = (name, words);
-    Err(Failure::new("not yet"))
+    let Some(args) = cli::parse::<Probes>(name, words)? else { return Ok(0) };
+    if args.version {
+        println!("{VERSION}");
+        return Ok(0);
+    }
+    if args.cleanup_after_crash {
+        return Ok(0);
+    }
+    if args.background && !background::is_child() {
+        return match background::start(words, name, START_WAIT)? {
+            (_, Started::No(code)) => Ok(code),
+            (pid, Started::Yes) => {
+                println!("{pid}");
+                Ok(0)
+            }
+            // The service may come later: it goes on trying.
+            (pid, Started::Unknown) => {
+                println!("{pid}");
+                Ok(0)
+            }
+        };
+    }
+    let nudges = Nudges::catch_signals()?;
+    let mut notified = Ok(());
+    let ready = || {
+        if let Some(fd) = std::env::var_os("TRACED_PROBES_NOTIFY_FD") {
+            notified = background::notify(fd, "1").context("TRACED_PROBES_NOTIFY_FD");
+        }
+        if args.background {
+            // Its terminal is nothing it needs.
+            let _ = background::leave();
+            background::tell(true);
+        }
+    };
+    let stop = || {
+        let _ = nudges.wait();
+    };
+    tracing_probes::run(tracing_probes::options(), ready, stop).context("cannot run")?;
+    notified?;
+    Ok(0)
 }

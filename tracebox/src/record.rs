@@ -107,7 +107,7 @@ fn session(
     };
     let server = Server::bind(options).context("cannot start the service")?;
     let service = InProcessService::run(server).context("cannot start the service")?;
-    let _sources = probes::Sources::attach(|| service.producer())?;
+    let _sources = probes::Sources::attach(service.producer())?;
     let mut consumer = service.consumer();
     nudges.set_waker(consumer.waker());
     child.sockets = Some((sockets.path("producer"), sockets.path("consumer")));

@@ -16,7 +16,7 @@ use crate::console;
 use crate::failure::{Context, Failure};
 
 /// How long the first of two processes waits for the second to listen.
-const START_WAIT: Duration = Duration::from_secs(10);
+pub(crate) const START_WAIT: Duration = Duration::from_secs(10);
 
 /// The tracing service: producers and consumers meet there.
 #[derive(Parser, Debug)]

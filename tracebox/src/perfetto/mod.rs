@@ -115,7 +115,7 @@ impl Service {
         let config = service_config(VERSION).context("cannot start the service")?;
         let service = InProcessService::start(config, console::service_log(LogLevel::Error))
             .context("cannot start the service")?;
-        let sources = probes::Sources::attach(|| service.producer())?;
+        let sources = probes::Sources::attach(service.producer())?;
         Ok(Self { consumer: service.consumer(), _own: Some((sources, service)) })
     }
 }

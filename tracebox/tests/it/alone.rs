@@ -1,0 +1,81 @@
+//! `tracebox` with nothing to start first.
+
+use protos::TracePacketData;
+use rustix::process::Signal;
+
+use crate::world::{World, has};
+
+#[test]
+fn this_machine() {
+    let world = World::new();
+    let ran = world.run("tracebox -t 1100ms -o trace").good();
+    assert!(ran.stderr.contains("\nLost: 0\n"), "{ran:?}");
+    assert!(ran.stderr.contains("https://ui.perfetto.dev"), "{ran:?}");
+    assert!(!ran.stderr.contains("No data source"), "{ran:?}");
+    let packets = world.packets("trace");
+    assert!(has(&packets, |data| matches!(data, TracePacketData::ProcessTree(_))));
+    assert!(has(&packets, |data| matches!(data, TracePacketData::ProcessStats(_))));
+    assert!(has(&packets, |data| matches!(data, TracePacketData::SysStats(_))));
+    assert!(has(&packets, |data| matches!(data, TracePacketData::CpuInfo(_))));
+    assert!(!world.path("producer").exists(), "no sockets");
+}
+
+#[test]
+fn a_config() {
+    let world = World::new();
+    world.write(
+        "c",
+        "buffers: [{ size_kb: 512, fill_policy: DISCARD }],
+         data_sources < config < name: \"linux.\" 'system_info' > >
+         data_sources { config { name: 'nobody.has.this' } }
+         duration_ms: 0x64,",
+    );
+    let ran = world.run("tracebox -c c --txt -o trace").good();
+    assert!(ran.stderr.contains("No data source nobody.has.this here"), "{ran:?}");
+    let packets = world.packets("trace");
+    assert!(has(&packets, |data| matches!(data, TracePacketData::CpuInfo(_))));
+}
+
+#[test]
+fn ctrl_c() {
+    let world = World::new();
+    let mut tracebox = world.start("tracebox -t 0 -o trace");
+    tracebox.read_until("starting tracing");
+    tracebox.signal(Signal::INT);
+    tracebox.end().good();
+    assert!(has(&world.packets("trace"), |data| matches!(data, TracePacketData::TraceConfig(_))));
+}
+
+#[test]
+fn a_bad_config_fails() {
+    let world = World::new();
+    world.write(
+        "c",
+        "duration_ms: 100 buffers { size_kb: 64 } data_sources { config { target_buffer: 9 } }",
+    );
+    world.run("tracebox -c c --txt -o trace").failed(1, "service error: ");
+    assert!(!world.path("trace").exists());
+}
+
+#[test]
+fn built_in_sources_for_a_daemon() {
+    let world = World::new();
+    let _traced = world.traced();
+    let mut command = world.command("tracebox traced_probes");
+    let mut probes = command
+        .env("TRACED_PROBES_NOTIFY_FD", "1")
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut byte = [0];
+    std::io::Read::read_exact(&mut probes.stdout.take().unwrap(), &mut byte).unwrap();
+    assert_eq!(&byte, b"1");
+    let ran = world.run("perfetto --query --long").good();
+    for name in ["linux.process_stats", "linux.sys_stats", "linux.system_info"] {
+        assert!(ran.text().contains(name), "{ran:?}");
+    }
+    world.run("tracebox --system-sockets -t 200ms -o trace").good();
+    assert!(has(&world.packets("trace"), |data| matches!(data, TracePacketData::ProcessTree(_))));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&probes), Signal::TERM).unwrap();
+    assert!(probes.wait().unwrap().success());
+}

@@ -1,0 +1,84 @@
+//! `traced` and its sockets.
+
+use std::os::unix::fs::PermissionsExt;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::world::World;
+
+#[test]
+fn a_second_one_refuses() {
+    let world = World::new();
+    let _first = world.traced();
+    let ran = world.run("traced").failed(1, "another service is running there");
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    world.run("perfetto --query").good();
+}
+
+#[test]
+fn stale_sockets_are_replaced() {
+    let world = World::new();
+    let first = world.traced();
+    first.signal(Signal::KILL);
+    first.end();
+    assert!(world.path("producer").exists(), "kill -9 leaves the files");
+    let _second = world.traced();
+    world.run("perfetto --query").good();
+}
+
+#[test]
+fn it_takes_its_sockets_along() {
+    let world = World::new();
+    let traced = world.traced();
+    traced.signal(Signal::TERM);
+    traced.end().good();
+    assert!(!world.path("producer").exists() && !world.path("consumer").exists());
+}
+
+#[test]
+fn files_of_others_are_left_alone() {
+    let world = World::new();
+    world.write("consumer", "precious");
+    world.run("traced").failed(1, "the file exists and is not a socket");
+    assert_eq!(std::fs::read_to_string(world.path("consumer")).unwrap(), "precious");
+    assert!(!world.path("producer").exists(), "all sockets or none");
+}
+
+#[test]
+fn socket_permissions() {
+    let world = World::new();
+    let gid = rustix::process::getgid().as_raw();
+    let mut traced = world.start(&format!("traced --set-socket-permissions {gid}:0660:{gid}:0600"));
+    traced.read_until("listening on");
+    let mode =
+        |name: &str| std::fs::metadata(world.path(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("producer"), mode("consumer")), (0o660, 0o600));
+}
+
+#[test]
+fn in_the_background() {
+    let world = World::new();
+    let ran = world.run("traced --background").good();
+    let pid = Pid::from_raw(ran.text().trim().parse().unwrap()).unwrap();
+    world.run("perfetto --query").good();
+    world.run("traced --background").failed(1, "another service is running there");
+    kill_process(pid, Signal::TERM).unwrap();
+}
+
+#[test]
+fn the_notify_descriptor() {
+    let world = World::new();
+    let mut command = world.command("traced");
+    let mut child = command
+        .env("TRACED_NOTIFY_FD", "1")
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut byte = [0];
+    std::io::Read::read_exact(&mut child.stdout.take().unwrap(), &mut byte).unwrap();
+    assert_eq!(&byte, b"1");
+    world.run("perfetto --query").good();
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

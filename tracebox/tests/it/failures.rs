@@ -1,0 +1,91 @@
+//! What goes wrong is told in one line, and leaves nothing behind.
+
+use rustix::process::Signal;
+
+use crate::world::World;
+
+const ENDLESS: &str = "buffers { size_kb: 64 } data_sources { config { name: 'none' } }";
+
+#[test]
+fn nobody_listens() {
+    let world = World::new();
+    world.write("old", "precious");
+    world.run("perfetto -t 1s -o new").failed(1, "(is traced running?)");
+    assert!(!world.path("new").exists());
+    world.run("perfetto -t 1s -o old").failed(1, "(is traced running?)");
+    assert_eq!(std::fs::read_to_string(world.path("old")).unwrap(), "precious");
+    world.run("perfetto --query").failed(1, "(is traced running?)");
+}
+
+#[test]
+fn the_service_says_no() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", "duration_ms: 100 data_sources { config { name: 'x' target_buffer: 7 } } buffers { size_kb: 64 }");
+    let ran = world.run("perfetto -c c --txt -o trace").failed(1, "service error: ");
+    assert!(!world.path("trace").exists(), "{ran:?}");
+}
+
+#[test]
+fn the_service_dies() {
+    let world = World::new();
+    let traced = world.traced();
+    world.write("c", ENDLESS);
+    let mut perfetto = world.start("perfetto -c c --txt -o trace");
+    perfetto.read_until("starting tracing");
+    traced.signal(Signal::KILL);
+    perfetto.end().failed(1, "the trace is lost: the service closed the connection");
+    assert!(!world.path("trace").exists());
+}
+
+#[test]
+fn bad_configs() {
+    let world = World::new();
+    world.write("c", "buffers {\n  size_kb: 1x\n}\nnope: 1");
+    let ran = world.run("perfetto -c c --txt -o trace");
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(
+        ran.stderr,
+        "perfetto: the config is not valid\n\
+         c:2:12 error: `size_kb` is a uint32, `1x` is not\n  size_kb: 1x\n           ^~\n\
+         c:4:1 error: no field named `nope` in `perfetto.protos.TraceConfig`\nnope: 1\n^~~~\n"
+    );
+    world.write("c", "duration_ms: 5");
+    world.run("perfetto -c c -o trace").failed(1, "the config c is text: add --txt");
+    world.run("perfetto -c nowhere --txt -o trace").failed(1, "cannot read the config nowhere");
+    world.run("perfetto -c /dev/zero -o trace").failed(1, "has more than 16 MiB");
+    world.run("perfetto -c c --txt").failed(1, "say with -o");
+    assert!(!world.path("trace").exists());
+}
+
+#[test]
+fn bad_outputs() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("old", "precious");
+    world.run("perfetto -t 1s -o old --no-clobber").failed(1, "File exists");
+    assert_eq!(std::fs::read_to_string(world.path("old")).unwrap(), "precious");
+    world.run("perfetto -t 1s -o no/such/directory").failed(1, "No such file");
+    world.run("perfetto -t 1s -o .").failed(1, "cannot write .");
+    world.run("perfetto -t 100ms -o /dev/full").failed(1, "cannot write /dev/full: No space left");
+}
+
+#[test]
+fn bad_words() {
+    let world = World::new();
+    for (line, about) in [
+        ("perfetto --nope", "unexpected argument '--nope'"),
+        ("tracebox --nope", "unexpected argument '--nope'"),
+        ("tracebox --query", "add --system-sockets"),
+        ("tracebox traced_relay", "not part of this version"),
+        ("traced --nope", "unexpected argument '--nope'"),
+        ("traced --set-socket-permissions 1:2", "expected PGROUP:PMODE:CGROUP:CMODE"),
+        ("traced --enable-relay-endpoint", "not in this version"),
+    ] {
+        let ran = world.run(line).failed(1, about);
+        assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    }
+    let ran = world.command("traced").env("PERFETTO_PRODUCER_SOCK_NAME", "x".repeat(200)).output();
+    let ran = crate::world::Ran::from(ran.unwrap());
+    ran.failed(1, "a socket path has at most 107 bytes");
+}

@@ -1,0 +1,9 @@
+//! The programs as their users run them: real processes, private sockets.
+#![allow(missing_docs)]
+
+mod alone;
+mod daemon;
+mod failures;
+mod record;
+mod tools;
+mod world;

@@ -1,0 +1,173 @@
+//! `perfetto` in front of `traced`.
+
+use protos::{TraceConfig, TracePacketData, TracingServiceState};
+use protozero::Message;
+use rustix::process::Signal;
+
+use crate::world::{World, has, packets};
+
+/// Ends by itself.
+const SHORT: &str =
+    "buffers { size_kb: 64 } duration_ms: 100 data_sources { config { name: 'none' } }";
+/// Ends when it is told to.
+const ENDLESS: &str = "buffers { size_kb: 64 } data_sources { config { name: 'none' } }";
+
+fn is_config(data: &TracePacketData) -> bool {
+    matches!(data, TracePacketData::TraceConfig(_))
+}
+
+#[test]
+fn text_config_into_a_file() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", SHORT);
+    let ran = world.run("perfetto -c c --txt -o trace").good();
+    let packets = world.packets("trace");
+    let bytes = std::fs::metadata(world.path("trace")).unwrap().len();
+    assert!(has(&packets, is_config));
+    assert!(
+        ran.stderr.contains(&format!("Wrote {bytes} bytes into trace, {} packets", packets.len())),
+        "{ran:?}"
+    );
+    assert!(ran.stderr.contains("\nLost: 0\n"), "{ran:?}");
+    assert!(ran.stderr.contains("TTL: 1s"), "{ran:?}");
+    assert!(ran.stdout.is_empty());
+}
+
+#[test]
+fn stdin_and_stdout() {
+    let world = World::new();
+    let _traced = world.traced();
+    let ran = world.run_with_stdin("perfetto -c - --txt -o -", SHORT.as_bytes()).good();
+    assert!(has(&packets(&ran.stdout), is_config));
+    let told = format!("Wrote {} bytes into stdout", ran.stdout.len());
+    assert!(ran.stderr.contains(&told), "{ran:?}");
+}
+
+#[test]
+fn binary_config() {
+    let world = World::new();
+    let _traced = world.traced();
+    let config = TraceConfig {
+        buffers: vec![protos::TraceConfigBufferConfig { size_kb: Some(64), ..Default::default() }],
+        data_sources: vec![Default::default()],
+        duration_ms: Some(50),
+        unique_session_name: Some("binary".into()),
+        ..TraceConfig::default()
+    };
+    std::fs::write(world.path("c"), config.encode_to_vec()).unwrap();
+    world.run("perfetto -c c -o trace").good();
+    let sent = world.packets("trace").into_iter().find_map(|packet| match packet.data {
+        Some(TracePacketData::TraceConfig(config)) => Some(config),
+        _ => None,
+    });
+    assert_eq!(sent.unwrap().unique_session_name.as_deref(), Some("binary"));
+}
+
+#[test]
+fn ctrl_c_stops_cleanly() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", ENDLESS);
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut perfetto = world.start("perfetto -c c --txt -o trace");
+        perfetto.read_until("starting tracing");
+        perfetto.signal(signal);
+        let ran = perfetto.end().good();
+        assert!(ran.stderr.contains("Wrote "), "{ran:?}");
+        assert!(has(&world.packets("trace"), is_config));
+    }
+}
+
+#[test]
+fn the_service_writes_the_file() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", &format!("{SHORT} write_into_file: true file_write_period_ms: 100"));
+    let ran = world.run("perfetto -c c --txt -o trace").good();
+    let packets = world.packets("trace");
+    assert!(has(&packets, is_config));
+    assert!(ran.stderr.contains(&format!(", {} packets", packets.len())), "{ran:?}");
+
+    let path = world.path("by_service");
+    let output_path = format!(" output_path: '{}'", path.display());
+    world.write("c", &format!("{SHORT} write_into_file: true {output_path}"));
+    world.run("perfetto -c c --txt").good();
+    assert!(has(&world.packets("by_service"), is_config));
+    world.run("perfetto -c c --txt").failed(1, "exists already");
+}
+
+#[test]
+fn light_mode() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.run("perfetto -t 100ms -b 1mb -o trace sched/sched_switch").good();
+    let config = world.packets("trace").into_iter().find_map(|packet| match packet.data {
+        Some(TracePacketData::TraceConfig(config)) => Some(config),
+        _ => None,
+    });
+    let config = config.unwrap();
+    assert_eq!(config.duration_ms, Some(100));
+    assert_eq!(config.data_sources.len(), 3);
+    assert_eq!(config.enable_extra_guardrails, Some(false));
+}
+
+#[test]
+fn query() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", ENDLESS);
+    let mut perfetto = world.start("perfetto -c c --txt -o trace");
+    perfetto.read_until("starting tracing");
+    let ran = world.run("perfetto --query --long").good();
+    assert!(ran.text().contains("Service: Perfetto v"), "{ran:?}");
+    assert!(ran.text().contains("Sessions: 1 "), "{ran:?}");
+    let ran = world.run("perfetto --query-raw").good();
+    let state = TracingServiceState::decode(&ran.stdout).unwrap();
+    assert_eq!(state.num_sessions, Some(1));
+    perfetto.signal(Signal::INT);
+    perfetto.end().good();
+}
+
+#[test]
+fn in_the_background() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", SHORT);
+    let pid = world.run("perfetto -D -c c --txt -o waited").good();
+    assert!(pid.text().trim().parse::<u32>().is_ok(), "{pid:?}");
+    // Errors before the terminal is left are told there.
+    world.run("perfetto -d -c nowhere --txt -o trace").failed(1, "cannot read the config nowhere");
+
+    // A pipe has its end when the program in the background has.
+    let fifo = world.path("fifo");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let reader = std::thread::spawn(move || std::fs::read(fifo).unwrap());
+    let ran = world.run("perfetto -d -c c --txt -o fifo").good();
+    assert!(ran.text().trim().parse::<u32>().is_ok(), "{ran:?}");
+    assert!(has(&packets(&reader.join().unwrap()), is_config));
+}
+
+#[test]
+fn notify_fd() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", SHORT);
+    let ran = world.run("perfetto --notify-fd 1 -c c --txt -o trace").good();
+    assert_eq!(ran.text(), "0");
+}
+
+#[test]
+fn versions_and_help() {
+    let world = World::new();
+    for program in ["perfetto", "traced", "tracebox", "tracebox traced_probes"] {
+        let ran = world.run(&format!("{program} --version")).good();
+        assert!(ran.text().starts_with("Perfetto v"), "{ran:?}");
+        let ran = world.run(&format!("{program} --help")).good();
+        assert!(ran.text().contains("--help"), "{ran:?}");
+        assert!(ran.stderr.is_empty(), "{ran:?}");
+    }
+    world.run("perfetto").failed(1, "say what to do");
+    assert_eq!(world.run("tracebox").code, Some(1));
+}

@@ -1,0 +1,175 @@
+//! A directory with sockets of its own, and the programs in it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+use protos::{Trace, TracePacket, TracePacketData};
+use protozero::Message;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Programs see nothing of the machine's own daemons.
+pub struct World {
+    directory: tempfile::TempDir,
+}
+
+pub struct Daemon {
+    pub child: Child,
+    log: BufReader<ChildStderr>,
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, content: &str) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    /// `perfetto ...`, `traced ...` or `tracebox ...`, in the directory.
+    pub fn command(&self, line: &str) -> Command {
+        let mut words = line.split_whitespace();
+        let program = match words.next().unwrap() {
+            "perfetto" => env!("CARGO_BIN_EXE_perfetto"),
+            "traced" => env!("CARGO_BIN_EXE_traced"),
+            "tracebox" => env!("CARGO_BIN_EXE_tracebox"),
+            other => panic!("{other}"),
+        };
+        let mut command = Command::new(program);
+        command
+            .args(words)
+            .current_dir(self.directory.path())
+            .env("PERFETTO_PRODUCER_SOCK_NAME", self.path("producer"))
+            .env("PERFETTO_CONSUMER_SOCK_NAME", self.path("consumer"))
+            .env("TMPDIR", self.directory.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, line: &str) -> Ran {
+        Ran::from(self.command(line).output().unwrap())
+    }
+
+    pub fn run_with_stdin(&self, line: &str, stdin: &[u8]) -> Ran {
+        let mut child = self
+            .command(line)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(stdin).unwrap();
+        Ran::from(child.wait_with_output().unwrap())
+    }
+
+    /// A `traced` that listens.
+    pub fn traced(&self) -> Daemon {
+        let mut daemon = self.start("traced");
+        daemon.read_until("listening on");
+        daemon
+    }
+
+    pub fn start(&self, line: &str) -> Daemon {
+        let mut command = self.command(line);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap());
+        Daemon { child, log }
+    }
+
+    /// The packets of a trace file, which must be whole.
+    pub fn packets(&self, name: &str) -> Vec<TracePacket> {
+        packets(&std::fs::read(self.path(name)).unwrap())
+    }
+}
+
+pub fn packets(bytes: &[u8]) -> Vec<TracePacket> {
+    let trace = Trace::decode(bytes).unwrap();
+    assert!(trace.unknown_fields.is_empty());
+    assert!(!trace.packet.is_empty());
+    trace.packet
+}
+
+pub fn has(packets: &[TracePacket], is: fn(&TracePacketData) -> bool) -> bool {
+    packets.iter().filter_map(|packet| packet.data.as_ref()).any(is)
+}
+
+impl Daemon {
+    /// Reads its stderr up to a line with `text`.
+    pub fn read_until(&mut self, text: &str) -> String {
+        let mut line = String::new();
+        let mut all = String::new();
+        while self.log.read_line(&mut line).unwrap() != 0 {
+            all.push_str(&line);
+            if line.contains(text) {
+                return line;
+            }
+            line.clear();
+        }
+        panic!("no {text:?} in {all:?}");
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for its end.
+    pub fn end(mut self) -> Ran {
+        let mut stderr = String::new();
+        self.log.read_to_string(&mut stderr).unwrap();
+        let mut stdout = Vec::new();
+        self.child.stdout.take().unwrap().read_to_end(&mut stdout).unwrap();
+        let code = self.child.wait().unwrap().code();
+        Ran { code, stdout, stderr }
+    }
+}
+
+/// A program that ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: output.stdout,
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Ran {
+    #[track_caller]
+    pub fn good(self) -> Self {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self
+    }
+
+    /// It failed with `code`, and its last line tells why.
+    #[track_caller]
+    pub fn failed(self, code: i32, about: &str) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        let last = self.stderr.lines().last().unwrap_or_default();
+        assert!(last.contains(about), "{self:?}");
+        self
+    }
+
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.stdout).unwrap()
+    }
+}
