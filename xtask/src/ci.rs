@@ -41,17 +41,21 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         Some(at) => Ok(at),
         None => Err(format!("no step `{name}`; --list names them")),
     };
+    // A look at everything that is wrong, for whoever has several things to mend.
+    let keep_going = arguments.iter().any(|a| a == "--keep-going");
     let steps = match arguments {
         [] => STEPS,
+        [flag] if flag == "--keep-going" => STEPS,
         [flag] if flag == "--list" => {
             STEPS.iter().for_each(|step| println!("{}", step.0));
             return Ok(());
         }
         [flag, name] if flag == "--from" => &STEPS[known(name)?..],
         [flag, name] if flag == "--only" => &STEPS[known(name)?..=known(name)?],
-        _ => return Err("usage: ci [--from STEP | --only STEP | --list]".to_owned()),
+        _ => return Err("usage: ci [--keep-going | --from STEP | --only STEP | --list]".to_owned()),
     };
     let started = Instant::now();
+    let mut failures = Vec::new();
     let folder = ctx.target("ci")?;
     for (name, step) in steps {
         let path = folder.join(format!("{name}.log"));
@@ -64,9 +68,16 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         if let Err(error) = outcome {
             print_tail(&mut log);
             println!("FAIL  {name:<10} {seconds:>7.1} s");
-            return Err(format!("step {name}: {error}\nwhole log: {}", path.display()));
+            failures.push(format!("step {name}: {error}\nwhole log: {}", path.display()));
+            if !keep_going {
+                break;
+            }
+            continue;
         }
         println!("ok    {name:<10} {seconds:>7.1} s");
+    }
+    if !failures.is_empty() {
+        return Err(failures.join("\n"));
     }
     let seconds = started.elapsed().as_secs();
     println!("ci: {} steps passed in {} min {} s", steps.len(), seconds / 60, seconds % 60);

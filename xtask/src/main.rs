@@ -36,7 +36,7 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command {
         name: "ci",
-        arguments: "[--from STEP] [--only STEP] [--list]",
+        arguments: "[--keep-going | --from STEP | --only STEP | --list]",
         about: "everything a change has to pass, cheapest first",
         run: ci::run,
     },
