@@ -14,8 +14,8 @@ const CLEAR: &str = "\r\x1b[K";
 pub fn say(text: &str) {
     let mut stderr = std::io::stderr().lock();
     let clear = if stderr.is_terminal() { CLEAR } else { "" };
-    // Nobody to tell if that fails.
-    let _ = writeln!(stderr, "{clear}{text}");
+    // In one piece, since other processes write to the same terminal; nobody to tell if that fails.
+    let _ = stderr.write_all(format!("{clear}{text}\n").as_bytes());
 }
 
 /// A service's log, down to `least`.

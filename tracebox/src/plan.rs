@@ -135,115 +135,154 @@ pub fn plan(args: Perfetto, who: Who) -> Result<Plan, Failure> {
     if args.version {
         return Ok(Plan::Version);
     }
+    let words = Words::of(&args);
+    refuse_loners(&args, &words)?;
+    if args.query || args.query_raw {
+        return query(&args, &words);
+    }
+    if words.attaching {
+        return attach(args, &words);
+    }
+    if words.cloning {
+        return clone(args, &words);
+    }
+    if args.reset_guardrails && !words.says_what && args.what.out.is_none() {
+        return Ok(Plan::ResetGuardrails);
+    }
+    if words.leaves && args.notify_fd.is_some() {
+        return refuse("--notify-fd stays in the foreground: it does not go with --background");
+    }
+    if words.leaves && args.what.out.as_deref() == Some(OsStr::new("-")) {
+        return refuse("a program in the background has no stdout: -o needs a file");
+    }
+    let mut record = record(&args.what, who)?;
+    record.background = match (args.background, args.background_wait) {
+        (_, true) => Background::Wait,
+        (true, false) => Background::Start,
+        (false, false) => Background::No,
+    };
+    record.notify_fd = args.notify_fd;
+    record.detach = args.detach;
+    Ok(Plan::Record(Box::new(record)))
+}
+
+/// Groups of words that exclude others.
+struct Words {
+    /// It goes to the background.
+    leaves: bool,
+    /// A config, or light mode.
+    says_what: bool,
+    /// A session that was left behind.
+    attaching: bool,
+    /// A session that runs.
+    cloning: bool,
+}
+
+impl Words {
+    fn of(args: &Perfetto) -> Self {
+        Self {
+            leaves: args.background || args.background_wait,
+            says_what: args.what.config.is_some() || args.what.is_light(),
+            attaching: args.attach.is_some() || args.is_detached.is_some(),
+            cloning: args.clone.is_some() || args.clone_by_name.is_some(),
+        }
+    }
+}
+
+/// Words that are of no use without another, or beside one.
+fn refuse_loners(args: &Perfetto, words: &Words) -> Result<(), Failure> {
     if args.upload || args.dropbox.is_some() {
         return refuse("--upload and --dropbox exist on Android only");
     }
     if args.save_for_bugreport || args.save_all_for_bugreport {
         return refuse("--save-for-bugreport and --save-all-for-bugreport are not in this version");
     }
-    let background = match (args.background, args.background_wait) {
-        (false, false) => Background::No,
-        (true, false) => Background::Start,
-        (_, true) => Background::Wait,
-    };
-    let leaves = background != Background::No;
-    let what = &args.what;
-    let says_what = what.config.is_some() || what.is_light();
-    let attaching = args.attach.is_some() || args.is_detached.is_some();
-    let cloning = args.clone.is_some() || args.clone_by_name.is_some();
-
     if args.long && !args.query {
         return refuse("--long goes with --query");
     }
     if args.stop && args.attach.is_none() {
         return refuse("--stop goes with --attach");
     }
-    if args.clone_for_bugreport && !cloning {
+    if args.clone_for_bugreport && !words.cloning {
         return refuse("--clone-for-bugreport goes with --clone or --clone-by-name");
     }
     if args.clone.is_some() && args.clone_by_name.is_some() {
         return refuse("--clone and --clone-by-name exclude each other");
     }
+    if words.attaching && args.detach.is_some() {
+        return refuse("--attach and --detach exclude each other");
+    }
+    if args.attach.is_some() && args.is_detached.is_some() {
+        return refuse("--attach and --is_detached exclude each other");
+    }
+    if args.detach.is_some() && words.leaves {
+        return refuse("--detach and --background exclude each other");
+    }
+    refuse_formats(&args.what)
+}
+
+fn refuse_formats(what: &What) -> Result<(), Failure> {
     if what.txt && what.txt_lossy {
         return refuse("--txt and --txt-lossy exclude each other");
     }
     if (what.txt || what.txt_lossy) && what.config.is_none() {
         return refuse("--txt says how to read a config: name one with -c");
     }
-    if attaching && args.detach.is_some() {
-        return refuse("--attach and --detach exclude each other");
-    }
-    if args.attach.is_some() && args.is_detached.is_some() {
-        return refuse("--attach and --is_detached exclude each other");
-    }
-    if args.detach.is_some() && leaves {
-        return refuse("--detach and --background exclude each other");
-    }
     if what.config.is_some() && what.is_light() {
         return refuse("-c brings its own settings: -t, -b, -s, -a and events do not go with it");
     }
-    if args.query || args.query_raw {
-        if args.query && args.query_raw {
-            return refuse("--query and --query-raw exclude each other");
-        }
-        if attaching || args.detach.is_some() || leaves || cloning {
-            return refuse("--query does not go with --attach, --detach, --clone or --background");
-        }
-        if says_what {
-            return refuse("--query records nothing: it takes no config");
-        }
-        if what.out.is_some() {
-            return refuse("--query records nothing: it takes no -o");
-        }
-        return Ok(Plan::Query { raw: args.query_raw, long: args.long });
+    Ok(())
+}
+
+fn query(args: &Perfetto, words: &Words) -> Result<Plan, Failure> {
+    if args.query && args.query_raw {
+        return refuse("--query and --query-raw exclude each other");
     }
-    if attaching {
-        if says_what {
-            return refuse("--attach takes a session that runs: it takes no config");
-        }
-        if what.out.is_some() {
-            return refuse("--attach takes a session that writes its own file: it takes no -o");
-        }
-        if cloning || leaves {
-            return refuse("--attach does not go with --clone or --background");
-        }
-        return Ok(match (args.attach, args.is_detached) {
-            (Some(key), _) => Plan::Attach { key, stop: args.stop },
-            (None, key) => Plan::IsDetached(key.unwrap_or_default()),
-        });
+    if words.attaching || args.detach.is_some() || words.leaves || words.cloning {
+        return refuse("--query does not go with --attach, --detach, --clone or --background");
     }
-    if cloning {
-        if says_what {
-            return refuse("--clone copies a session that runs: it takes no config");
-        }
-        if args.detach.is_some() || leaves {
-            return refuse("--clone does not go with --detach or --background");
-        }
-        let Some(out) = args.what.out else {
-            return refuse("say with -o where to write the copy");
-        };
-        return Ok(Plan::Clone(Clone {
-            id: args.clone,
-            name: args.clone_by_name,
-            for_bugreport: args.clone_for_bugreport,
-            out,
-            no_clobber: args.what.no_clobber,
-        }));
+    if words.says_what {
+        return refuse("--query records nothing: it takes no config");
     }
-    if args.reset_guardrails && !says_what && what.out.is_none() {
-        return Ok(Plan::ResetGuardrails);
+    if args.what.out.is_some() {
+        return refuse("--query records nothing: it takes no -o");
     }
-    if leaves && args.notify_fd.is_some() {
-        return refuse("--notify-fd stays in the foreground: it does not go with --background");
+    Ok(Plan::Query { raw: args.query_raw, long: args.long })
+}
+
+fn attach(args: Perfetto, words: &Words) -> Result<Plan, Failure> {
+    if words.says_what {
+        return refuse("--attach takes a session that runs: it takes no config");
     }
-    if leaves && what.out.as_deref() == Some(OsStr::new("-")) {
-        return refuse("a program in the background has no stdout: -o needs a file");
+    if args.what.out.is_some() {
+        return refuse("--attach takes a session that writes its own file: it takes no -o");
     }
-    let mut record = record(&args.what, who)?;
-    record.background = background;
-    record.notify_fd = args.notify_fd;
-    record.detach = args.detach;
-    Ok(Plan::Record(Box::new(record)))
+    if words.cloning || words.leaves {
+        return refuse("--attach does not go with --clone or --background");
+    }
+    Ok(match (args.attach, args.is_detached) {
+        (Some(key), _) => Plan::Attach { key, stop: args.stop },
+        (None, key) => Plan::IsDetached(key.unwrap_or_default()),
+    })
+}
+
+fn clone(args: Perfetto, words: &Words) -> Result<Plan, Failure> {
+    if words.says_what {
+        return refuse("--clone copies a session that runs: it takes no config");
+    }
+    if args.detach.is_some() || words.leaves {
+        return refuse("--clone does not go with --detach or --background");
+    }
+    let Some(out) = args.what.out else {
+        return refuse("say with -o where to write the copy");
+    };
+    Ok(Plan::Clone(Clone {
+        id: args.clone,
+        name: args.clone_by_name,
+        for_bugreport: args.clone_for_bugreport,
+        out,
+        no_clobber: args.what.no_clobber,
+    }))
 }
 
 /// The part of it that `tracebox record` shares.
@@ -251,15 +290,7 @@ pub fn plan(args: Perfetto, who: Who) -> Result<Plan, Failure> {
 /// # Errors
 /// As [`plan`].
 pub fn record(what: &What, who: Who) -> Result<Record, Failure> {
-    if what.txt && what.txt_lossy {
-        return refuse("--txt and --txt-lossy exclude each other");
-    }
-    if (what.txt || what.txt_lossy) && what.config.is_none() {
-        return refuse("--txt says how to read a config: name one with -c");
-    }
-    if what.config.is_some() && what.is_light() {
-        return refuse("-c brings its own settings: -t, -b, -s, -a and events do not go with it");
-    }
+    refuse_formats(what)?;
     let format = match (what.txt, what.txt_lossy) {
         (false, false) => Format::Binary,
         (_, lossy) => Format::Text { lossy },

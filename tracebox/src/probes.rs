@@ -1,6 +1,7 @@
 //! The data sources that are built in, in this process or for a running `traced`.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use clap::Parser;
 use tracing_core::client::connection::Connection;
@@ -15,6 +16,9 @@ use crate::failure::{Context, Failure};
 use crate::nudge::Nudges;
 use crate::traced::START_WAIT;
 
+/// How long a service of this process may take to hear of its data sources.
+const REGISTER_WAIT: Duration = Duration::from_secs(10);
+
 /// The built-in data sources, registered with a service of this process. They go with this value.
 pub struct Sources(#[expect(dead_code, reason = "held for its life")] Producer);
 
@@ -27,6 +31,10 @@ impl Sources {
         let what = "cannot start the built-in data sources";
         let producer = Producer::attach(connection, tracing_probes::options()).context(what)?;
         tracing_probes::register_all(&producer).context(what)?;
+        // A session that begins before the service knows them would begin without them.
+        if !producer.sync(REGISTER_WAIT) {
+            return Err(Failure::new(format_args!("{what}: the service does not answer")));
+        }
         Ok(Self(producer))
     }
 }

@@ -1,5 +1,6 @@
 //! `--query`: what a service knows, for people.
 
+use std::fmt;
 use std::io::{IsTerminal, Write};
 
 use protos::TracingServiceState;
@@ -35,82 +36,101 @@ pub fn run(consumer: &mut Consumer, raw: bool, long: bool) -> Ending {
 /// The state as text; lines are cut unless `long`.
 #[must_use]
 pub fn table(state: &TracingServiceState, long: bool) -> String {
-    let mut out =
-        String::from("Not meant for machine consumption: use --query-raw for scripts.\n\n");
-    let mut line = |text: String| {
-        let text = text.trim_end();
-        let cut = if long { text.chars().count() } else { COLUMNS };
-        out.extend(text.chars().take(cut).map(|c| if c.is_control() { '\u{fffd}' } else { c }));
-        out.push('\n');
-    };
-    line(format!("Service: {}", state.tracing_service_version.as_deref().unwrap_or("unknown")));
-    line(format!(
-        "Sessions: {} ({} started)",
-        state.num_sessions.unwrap_or(0),
-        state.num_sessions_started.unwrap_or(0)
-    ));
-    line(String::new());
+    let mut table = Table { text: String::new(), long };
+    table.text.push_str("Not meant for machine consumption: use --query-raw for scripts.\n\n");
+    let version = state.tracing_service_version.as_deref().unwrap_or("unknown");
+    table.line(format_args!("Service: {version}"));
+    let (sessions, started) = (state.num_sessions, state.num_sessions_started);
+    let (sessions, started) = (sessions.unwrap_or(0), started.unwrap_or(0));
+    table.line(format_args!("Sessions: {sessions} ({started} started)"));
+    table.sessions(state);
+    table.producers(state);
+    table.data_sources(state);
+    table.text
+}
 
-    line("TRACING SESSIONS:".into());
-    line(format!(
-        "{:<6} {:<6} {:<18} {:<20} {:<12} {:<8} {:<8}",
-        "ID", "UID", "STATE", "NAME", "BUF (#) KB", "DUR (s)", "#SOURCES"
-    ));
-    for session in &state.tracing_sessions {
-        let kb: u64 = session.buffer_size_kb.iter().map(|&kb| u64::from(kb)).sum();
-        line(format!(
-            "{:<6} {:<6} {:<18} {:<20} {:<12} {:<8} {:<8}",
-            session.id.unwrap_or(0),
-            session.consumer_uid.unwrap_or(-1),
-            session.state.as_deref().unwrap_or(""),
-            session.unique_session_name.as_deref().unwrap_or(""),
-            format!("({}) {kb}", session.buffer_size_kb.len()),
-            f64::from(session.duration_ms.unwrap_or(0)) / 1000.0,
-            session.num_data_sources.unwrap_or(0),
+struct Table {
+    text: String,
+    long: bool,
+}
+
+impl Table {
+    fn line(&mut self, text: fmt::Arguments<'_>) {
+        let text = text.to_string();
+        let columns = if self.long { usize::MAX } else { COLUMNS };
+        // Names come from any process.
+        let visible = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+        self.text.extend(text.trim_end().chars().take(columns).map(visible));
+        self.text.push('\n');
+    }
+
+    fn title(&mut self, text: &str) {
+        self.line(format_args!(""));
+        self.line(format_args!("{text}"));
+    }
+
+    fn sessions(&mut self, state: &TracingServiceState) {
+        self.title("TRACING SESSIONS:");
+        self.line(format_args!(
+            "{:<6} {:<6} {:<18} {:<20} {:<12} {:<8} #SOURCES",
+            "ID", "UID", "STATE", "NAME", "BUF (#) KB", "DUR (s)"
         ));
+        for session in &state.tracing_sessions {
+            let kb: u64 = session.buffer_size_kb.iter().map(|&kb| u64::from(kb)).sum();
+            self.line(format_args!(
+                "{:<6} {:<6} {:<18} {:<20} {:<12} {:<8} {}",
+                session.id.unwrap_or(0),
+                session.consumer_uid.unwrap_or(-1),
+                session.state.as_deref().unwrap_or(""),
+                session.unique_session_name.as_deref().unwrap_or(""),
+                format!("({}) {kb}", session.buffer_size_kb.len()),
+                f64::from(session.duration_ms.unwrap_or(0)) / 1000.0,
+                session.num_data_sources.unwrap_or(0),
+            ));
+        }
+        if state.tracing_sessions.is_empty() && state.supports_tracing_sessions != Some(true) {
+            self.line(format_args!("(this service does not tell)"));
+        }
     }
-    if state.tracing_sessions.is_empty() && state.supports_tracing_sessions != Some(true) {
-        line("(this service does not tell)".into());
-    }
-    line(String::new());
 
-    // Remote machines are rare: the column is there when one is.
-    let remote = state.producers.iter().any(|producer| producer.machine_id.unwrap_or(0) != 0);
-    let machine = |text: &str| if remote { format!("{text:<12} ") } else { String::new() };
-    line("PRODUCERS:".into());
-    line(format!(
-        "{:<6} {}{:<8} {:<6} {:<32} {}",
-        "ID",
-        machine("MACHINE"),
-        "PID",
-        "UID",
-        "NAME",
-        "SDK"
-    ));
-    for producer in &state.producers {
-        line(format!(
-            "{:<6} {}{:<8} {:<6} {:<32} {}",
-            producer.id.unwrap_or(0),
-            machine(producer.machine_name.as_deref().unwrap_or("")),
-            producer.pid.unwrap_or(0),
-            producer.uid.unwrap_or(-1),
-            producer.name.as_deref().unwrap_or(""),
-            producer.sdk_version.as_deref().unwrap_or(""),
+    fn producers(&mut self, state: &TracingServiceState) {
+        // Remote machines are rare: the column is there when one is.
+        let remote = state.producers.iter().any(|producer| producer.machine_id.unwrap_or(0) != 0);
+        let machine = |text: &str| if remote { format!("{text:<12} ") } else { String::new() };
+        self.title("PRODUCERS:");
+        self.line(format_args!(
+            "{:<6} {}{:<8} {:<6} {:<32} SDK",
+            "ID",
+            machine("MACHINE"),
+            "PID",
+            "UID",
+            "NAME"
         ));
+        for producer in &state.producers {
+            self.line(format_args!(
+                "{:<6} {}{:<8} {:<6} {:<32} {}",
+                producer.id.unwrap_or(0),
+                machine(producer.machine_name.as_deref().unwrap_or("")),
+                producer.pid.unwrap_or(0),
+                producer.uid.unwrap_or(-1),
+                producer.name.as_deref().unwrap_or(""),
+                producer.sdk_version.as_deref().unwrap_or(""),
+            ));
+        }
     }
-    line(String::new());
 
-    line("DATA SOURCES:".into());
-    line(format!("{:<40} {:<6} {}", "NAME", "ID", "PRODUCER"));
-    for source in &state.data_sources {
-        let id = source.producer_id.unwrap_or(0);
-        let producer = state.producers.iter().find(|producer| producer.id == Some(id));
-        let producer = producer.and_then(|producer| producer.name.as_deref()).unwrap_or("");
-        let descriptor = source.ds_descriptor.as_ref();
-        let name = descriptor.and_then(|descriptor| descriptor.name.as_deref()).unwrap_or("");
-        line(format!("{name:<40} {id:<6} {producer}"));
+    fn data_sources(&mut self, state: &TracingServiceState) {
+        self.title("DATA SOURCES:");
+        self.line(format_args!("{:<40} {:<6} PRODUCER", "NAME", "ID"));
+        for source in &state.data_sources {
+            let id = source.producer_id.unwrap_or(0);
+            let producer = state.producers.iter().find(|producer| producer.id == Some(id));
+            let producer = producer.and_then(|producer| producer.name.as_deref()).unwrap_or("");
+            let descriptor = source.ds_descriptor.as_ref();
+            let name = descriptor.and_then(|descriptor| descriptor.name.as_deref()).unwrap_or("");
+            self.line(format_args!("{name:<40} {id:<6} {producer}"));
+        }
     }
-    out
 }
 
 #[cfg(test)]

@@ -62,13 +62,10 @@ fn built_in_sources_for_a_daemon() {
     let world = World::new();
     let _traced = world.traced();
     let mut command = world.command("tracebox traced_probes");
-    let mut probes = command
-        .env("TRACED_PROBES_NOTIFY_FD", "1")
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    command.env("TRACED_PROBES_NOTIFY_FD", "1");
+    let mut probes = world.spawn(command);
     let mut byte = [0];
-    std::io::Read::read_exact(&mut probes.stdout.take().unwrap(), &mut byte).unwrap();
+    std::io::Read::read_exact(probes.child.stdout.as_mut().unwrap(), &mut byte).unwrap();
     assert_eq!(&byte, b"1");
     let ran = world.run("perfetto --query --long").good();
     for name in ["linux.process_stats", "linux.sys_stats", "linux.system_info"] {
@@ -76,6 +73,6 @@ fn built_in_sources_for_a_daemon() {
     }
     world.run("tracebox --system-sockets -t 200ms -o trace").good();
     assert!(has(&world.packets("trace"), |data| matches!(data, TracePacketData::ProcessTree(_))));
-    rustix::process::kill_process(rustix::process::Pid::from_child(&probes), Signal::TERM).unwrap();
-    assert!(probes.wait().unwrap().success());
+    probes.signal(Signal::TERM);
+    probes.end().good();
 }

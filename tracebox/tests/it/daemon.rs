@@ -69,16 +69,10 @@ fn in_the_background() {
 fn the_notify_descriptor() {
     let world = World::new();
     let mut command = world.command("traced");
-    let mut child = command
-        .env("TRACED_NOTIFY_FD", "1")
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
+    command.env("TRACED_NOTIFY_FD", "1");
+    let mut traced = world.spawn(command);
     let mut byte = [0];
-    std::io::Read::read_exact(&mut child.stdout.take().unwrap(), &mut byte).unwrap();
+    std::io::Read::read_exact(traced.child.stdout.as_mut().unwrap(), &mut byte).unwrap();
     assert_eq!(&byte, b"1");
     world.run("perfetto --query").good();
-    child.kill().unwrap();
-    child.wait().unwrap();
 }

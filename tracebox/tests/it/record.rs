@@ -46,7 +46,8 @@ fn stdio_belongs_to_the_command() {
     let world = World::new();
     let ran = run(&world, "-o trace", "echo out; echo err >&2");
     assert_eq!(ran.text(), "out\n");
-    assert!(ran.stderr.starts_with("err\n") || ran.stderr.contains("\nerr\n"), "{ran:?}");
+    // Other threads of ours may be in the middle of a line.
+    assert!(ran.stderr.contains("err\n"), "{ran:?}");
 }
 
 #[test]
@@ -77,12 +78,11 @@ fn a_config_that_ends_first() {
 fn signals_reach_the_command() {
     let world = World::new();
     let command = record(&world, "-o trace", "trap 'exit 9' TERM; echo ready; while :; do :; done");
-    let mut child = { command }.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut tracebox = world.spawn(command);
     let mut line = [0; 6];
-    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, Signal::TERM).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(9));
+    std::io::Read::read_exact(tracebox.child.stdout.as_mut().unwrap(), &mut line).unwrap();
+    tracebox.signal(Signal::TERM);
+    assert_eq!(tracebox.end().code, Some(9));
     assert!(!world.packets("trace").is_empty());
 }
 

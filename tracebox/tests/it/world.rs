@@ -82,7 +82,10 @@ impl World {
     }
 
     pub fn start(&self, line: &str) -> Daemon {
-        let mut command = self.command(line);
+        self.spawn(self.command(line))
+    }
+
+    pub fn spawn(&self, mut command: Command) -> Daemon {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
         Daemon { child, log }
