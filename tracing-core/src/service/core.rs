@@ -181,6 +181,9 @@ pub struct Footprint {
     pub flushes: usize,
     /// Timers set.
     pub timers: usize,
+    /// Permissions of producers to write to buffers that are gone: a later buffer of the same id would get
+    /// what was never meant for it.
+    pub stale_grants: usize,
     /// Bytes kept for copying, when more than nothing is connected.
     pub scratch_bytes: usize,
 }
@@ -200,6 +203,12 @@ impl Service {
             instances: self.sessions.values().map(|s| s.instances.len()).sum(),
             flushes: self.sessions.values().map(|s| s.flushes.len()).sum(),
             timers: self.timers.len(),
+            stale_grants: self
+                .producers
+                .values()
+                .flat_map(|p| &p.allowed)
+                .filter(|buffer| !self.buffers.contains_key(buffer))
+                .count(),
             scratch_bytes: if connections == 0 { 0 } else { self.scratch.capacity() },
         }
     }

@@ -258,6 +258,7 @@ impl World {
             || held.producers > self.connected
             || held.sources > held.producers * limits::DATA_SOURCES_PER_PRODUCER_MAX
             || held.timers > held.sessions * 7 + held.flushes
+            || held.stale_grants > 0
             || held.scratch_bytes > 2 * limits::COMMIT_CHUNK_BYTES_MAX
         {
             return Err(format!("too much is held: {held:?}"));
