@@ -1,4 +1,4 @@
-//! What generated readers are made of: [`Reader`] with typed reads, whose packed runs look like
+//! What generated readers are made of: [`Reader`](super::Reader) with typed reads, whose packed runs look like
 //! elements that stand alone.
 //!
 //! A generated reader matches on whole tags:

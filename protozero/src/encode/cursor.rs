@@ -14,7 +14,7 @@
 //! - **C1** `start <= ptr <= end`, and all three point into (or one past) one range.
 //! - **C2** `[start, end)` is readable and writable until the sink takes the range back, which it
 //!   does only through `&mut` of the stream that owns this cursor: the contract of
-//!   [`Sink`](super::Sink).
+//!   [`Sink`].
 //! - **C3** `end - start <= RANGE_MAX`, so that offsets fit a `u32` and are never [`NONE`](super::slot::NONE).
 //! - **C4** no reference into the range exists; bytes are reached through raw pointers only, so that a
 //!   peer that scribbles over shared memory can change values and nothing else.
