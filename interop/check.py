@@ -249,6 +249,7 @@ CHECKS = {
     "sdk": check_sdk,
     "ftrace": check_ftrace,
     "probes": check_probes,
+    "alone": check_probes,
     "example": check_example,
 }
 

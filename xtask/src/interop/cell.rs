@@ -33,9 +33,12 @@ pub enum Source {
     Ftrace,
     /// The C++ SDK, `interop/sdk-producer`.
     Sdk,
+    /// The README's first command: service, sources and consumer in one process, and no sockets.
+    Alone,
 }
 
 impl Source {
+    /// Those that meet every service and every consumer.
     pub const ALL: [Self; 4] = [Self::Ftrace, Self::Sdk, Self::Example, Self::Probes];
 
     fn name(self) -> &'static str {
@@ -44,6 +47,7 @@ impl Source {
             Self::Probes => "probes",
             Self::Ftrace => "ftrace",
             Self::Sdk => "sdk",
+            Self::Alone => "alone",
         }
     }
 }
@@ -103,6 +107,15 @@ impl Cell {
     }
 
     fn record(&self, place: &Place, folder: &Path) -> Result<String, String> {
+        let trace = folder.join("trace.pftrace");
+        if self.source == Source::Alone {
+            let mut tracebox = Command::new(place.ours.join("tracebox"));
+            tracebox.arg("-t").arg(format!("{}ms", TRACE.as_millis())).arg("-o").arg(&trace);
+            let tracebox = Running::start("consumer", tracebox, folder)?;
+            let id = tracebox.id();
+            tracebox.wait(PATIENCE)?;
+            return self.check(place, &trace, id);
+        }
         let config = folder.join("config.pbtx");
         std::fs::write(&config, self.config()).map_err(|e| format!("config: {e}"))?;
         let program = |side: Side, name: &str| match side {
@@ -119,7 +132,7 @@ impl Cell {
                 command.args(["--threads", "4", "--events", "2000"]);
                 command
             }
-            Source::Probes => {
+            Source::Probes | Source::Alone => {
                 let mut command = program(Side::Ours, "tracebox");
                 command.arg("traced_probes");
                 command
@@ -128,7 +141,6 @@ impl Cell {
             Source::Sdk => Command::new(place.sdk.join("sdk-producer")),
         };
         let mut source = Running::start("source", source, folder)?;
-        let trace = folder.join("trace.pftrace");
         let mut perfetto = program(self.consumer, "perfetto");
         perfetto.arg("--txt").arg("-c").arg(&config).arg("-o").arg(&trace);
         Running::start("consumer", perfetto, folder)?.wait(PATIENCE)?;
@@ -158,7 +170,7 @@ impl Cell {
                 "data_sources { config { name: \"com.example.rust\" } }
                  producers { producer_name: \"rust-example\" shm_size_kb: 256 page_size_kb: 4 }"
             }
-            Source::Probes => {
+            Source::Probes | Source::Alone => {
                 "data_sources { config { name: \"linux.process_stats\" process_stats_config {
                    scan_all_processes_on_start: true proc_stats_poll_ms: 250 } } }
                  data_sources { config { name: \"linux.sys_stats\" sys_stats_config {

@@ -36,9 +36,10 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
 
-/// Every service with every consumer with every source.
+/// Every service with every consumer with every source, and all of ours in one process.
 fn matrix() -> Vec<Cell> {
-    let mut cells = Vec::new();
+    let alone = Cell { service: Side::Ours, consumer: Side::Ours, source: Source::Alone };
+    let mut cells = vec![alone];
     for source in Source::ALL {
         for service in [Side::Ours, Side::Cpp] {
             for consumer in [Side::Ours, Side::Cpp] {
