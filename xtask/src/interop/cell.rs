@@ -27,6 +27,8 @@ impl Side {
 pub enum Source {
     /// `tracing-core/examples/producer.rs`, with one packet of 8 MB.
     Example,
+    /// The same under the drop policy, writing more than shared memory can hold.
+    Drop,
     /// The Linux data sources of tracing-probes, as a process.
     Probes,
     /// The C++ `traced_probes` with sched events of ftrace.
@@ -44,6 +46,7 @@ impl Source {
     fn name(self) -> &'static str {
         match self {
             Self::Example => "example",
+            Self::Drop => "drop",
             Self::Probes => "probes",
             Self::Ftrace => "ftrace",
             Self::Sdk => "sdk",
@@ -132,6 +135,11 @@ impl Cell {
                 command.args(["--threads", "4", "--events", "2000"]);
                 command
             }
+            Source::Drop => {
+                let mut command = Command::new(place.ours.join("examples/producer"));
+                command.args(["--drop", "--threads", "2", "--events", "20000"]);
+                command
+            }
             Source::Probes | Source::Alone => {
                 let mut command = program(Side::Ours, "tracebox");
                 command.arg("traced_probes");
@@ -166,7 +174,7 @@ impl Cell {
         let duration = TRACE.as_millis();
         let sources = match self.source {
             // Small shared memory, so that the packet of 8 MB has to go round many times.
-            Source::Example => {
+            Source::Example | Source::Drop => {
                 "data_sources { config { name: \"com.example.rust\" } }
                  producers { producer_name: \"rust-example\" shm_size_kb: 256 page_size_kb: 4 }"
             }

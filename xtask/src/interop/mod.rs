@@ -36,10 +36,15 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
 
-/// Every service with every consumer with every source, and all of ours in one process.
+/// Every service with every consumer with every source, and what is no
+/// matter of meeting: all of ours in one process, and loss.
 fn matrix() -> Vec<Cell> {
-    let alone = Cell { service: Side::Ours, consumer: Side::Ours, source: Source::Alone };
-    let mut cells = vec![alone];
+    let ours = |service, source| Cell { service, consumer: Side::Ours, source };
+    let mut cells = vec![
+        ours(Side::Ours, Source::Alone),
+        ours(Side::Ours, Source::Drop),
+        ours(Side::Cpp, Source::Drop),
+    ];
     for source in Source::ALL {
         for service in [Side::Ours, Side::Cpp] {
             for consumer in [Side::Ours, Side::Cpp] {
