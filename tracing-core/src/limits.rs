@@ -135,3 +135,14 @@ pub const ACCEPTS_PER_TURN: usize = 64;
 pub const CALL_TIMEOUT_MS: u64 = 10_000;
 /// What a client waits for a flush beyond the time the service may take for it, ms.
 pub const FLUSH_GRACE_MS: u64 = 2_000;
+
+// ---------------------------------------------------------------- ours: buffers
+
+/// Sequences that a buffer remembers though nothing of theirs is in it. All that is kept of them is
+/// their last chunk id, which only tells whether a next chunk counts as out of order.
+pub const EMPTY_SEQUENCES_PER_BUFFER_MAX: usize = if cfg!(test) { 8 } else { 16 * 1024 };
+/// Sequences of a buffer whose histograms are kept. Those that come later go without.
+pub const HISTOGRAMS_PER_BUFFER_MAX: usize = 64 * 1024;
+/// Missing ids that the index of a sequence may keep places for, beside one per chunk that is there.
+/// Chunks further away are kept in a map, which is slower.
+pub const SEQUENCE_HOLES_MAX: usize = 16;

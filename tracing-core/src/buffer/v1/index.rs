@@ -9,13 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::buffer::Identity;
 use crate::ids::{ChunkId, ProducerId, WriterId};
+use crate::limits::{EMPTY_SEQUENCES_PER_BUFFER_MAX, SEQUENCE_HOLES_MAX};
 use crate::shm::ChunkFlags;
-
-/// Sequences that are remembered though nothing of theirs is in the buffer. All that is kept of
-/// them is their last id, which only tells whether a next chunk counts as out of order.
-const EMPTY_SEQUENCES_MAX: usize = if cfg!(test) { 8 } else { 16 * 1024 };
-/// Holes a window may have beside one per chunk in it.
-const HOLES_MAX: usize = 16;
 
 /// A chunk in the buffer.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +78,7 @@ impl Chunks {
         let place = self.place(id.0);
         if let Some(slot) = self.window.get_mut(place) {
             *slot = Some(chunk);
-        } else if place <= self.live.saturating_mul(2).saturating_add(HOLES_MAX) {
+        } else if place <= self.live.saturating_mul(2).saturating_add(SEQUENCE_HOLES_MAX) {
             self.window.resize(place, None);
             self.window.push_back(Some(chunk));
         } else {
@@ -214,7 +209,7 @@ impl Index {
         if let Some(slot) = self.find(producer, writer) {
             return Some(slot);
         }
-        if self.empty > EMPTY_SEQUENCES_MAX {
+        if self.empty > EMPTY_SEQUENCES_PER_BUFFER_MAX {
             self.forget_empty();
         }
         let sequence = Sequence::new(producer, writer);

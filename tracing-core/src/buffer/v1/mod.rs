@@ -18,18 +18,12 @@ mod read;
 mod ring;
 mod write;
 
-#[cfg(test)]
-mod tests;
-
 use self::index::Index;
 use self::read::Cursor;
 use self::ring::Ring;
 use super::{Patch, Policy, Stats, WriterStats};
 use crate::ids::{ChunkId, ProducerId, WriterId};
 use crate::shm::ChunkFlags;
-
-/// Sequences whose histograms are kept. Those that come later go without.
-const HISTOGRAMS_MAX: usize = 64 * 1024;
 
 /// One buffer.
 #[derive(Debug)]

@@ -10,11 +10,12 @@
 //! A walk starts at the first chunk of a sequence and ends at the last id written, at a hole, at
 //! a chunk that is still being written, or where patches are missing. Reading a fragment is for ever.
 
+use super::Buffer;
 use super::index::{Chunk, Chunks, Resume, Sequence};
 use super::ring::{HEADER, Ring};
-use super::{Buffer, HISTOGRAMS_MAX};
 use crate::buffer::{Identity, PacketRef, Stats, WriterStats};
 use crate::ids::{ChunkId, ProducerId, WriterId};
+use crate::limits::HISTOGRAMS_PER_BUFFER_MAX;
 use crate::packet::Slices;
 use crate::shm::ChunkFlags;
 
@@ -349,7 +350,7 @@ impl Tally<'_> {
             // Only ever found if the sequence was forgotten meanwhile, which takes thousands.
             let known = self.writers.iter().position(same);
             *self.histogram = known.or_else(|| {
-                (self.writers.len() < HISTOGRAMS_MAX).then(|| {
+                (self.writers.len() < HISTOGRAMS_PER_BUFFER_MAX).then(|| {
                     self.writers.push(WriterStats::new(self.producer, self.writer));
                     self.writers.len().saturating_sub(1)
                 })
