@@ -18,6 +18,18 @@ pub fn say(text: &str) {
     let _ = stderr.write_all(format!("{clear}{text}\n").as_bytes());
 }
 
+/// The log of a service of this process: errors only, without those that its one consumer is told
+/// anyhow.
+#[must_use]
+pub fn own_service_log() -> Log {
+    let mut log = service_log(LogLevel::Error);
+    Box::new(move |level, text| {
+        if !text.starts_with("EnableTracing:") {
+            log(level, text);
+        }
+    })
+}
+
 /// A service's log, down to `least`.
 #[must_use]
 pub fn service_log(least: LogLevel) -> Log {

@@ -5,6 +5,7 @@
 use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tracing_core::client::connection::ConnectionWaker;
 use tracing_core::os::poll::Poller;
@@ -19,6 +20,29 @@ pub enum Nudge {
     Interrupt,
     /// The command ended.
     Exited(ExitStatus),
+}
+
+/// How long after one signal another means the same one.
+const SAME_SIGNAL: Duration = Duration::from_secs(1);
+
+/// Counts interruptions. One Ctrl-C may come twice: wrappers such as `timeout` send it to us and then
+/// to our whole group.
+#[derive(Debug, Default)]
+pub struct Interrupts {
+    count: u32,
+    last: Option<Instant>,
+}
+
+impl Interrupts {
+    /// Counts one at `now`; none if it is the same as the last.
+    pub fn count(&mut self, now: Instant) -> Option<u32> {
+        if self.last.is_some_and(|last| now.saturating_duration_since(last) < SAME_SIGNAL) {
+            return None;
+        }
+        self.last = Some(now);
+        self.count += 1;
+        Some(self.count)
+    }
 }
 
 /// Where interruptions are left.
@@ -100,5 +124,20 @@ impl Nudges {
     #[must_use]
     pub fn wait(&self) -> Option<Nudge> {
         self.notes.recv().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_that_comes_twice_counts_once() {
+        let start = Instant::now();
+        let mut interrupts = Interrupts::default();
+        let counts: Vec<_> = [0, 1, 999, 1000, 1001, 5000]
+            .map(|ms| interrupts.count(start + Duration::from_millis(ms)))
+            .into();
+        assert_eq!(counts, [Some(1), None, None, Some(2), None, Some(3)]);
     }
 }

@@ -12,7 +12,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 use rustix::process::{Pid, Signal, kill_process};
@@ -20,14 +20,13 @@ use tracing_core::client::in_process::InProcessService;
 use tracing_core::client::serve::{Server, ServerOptions, service_config};
 use tracing_core::os::process::random_seed;
 use tracing_core::os::socket::Address;
-use tracing_core::service::LogLevel;
 
 use crate::applet::Ending;
 use crate::cli::{self, What};
 use crate::config::{self, builtin};
 use crate::console;
 use crate::failure::{Context, Failure};
-use crate::nudge::{Nudge, Nudger, Nudges};
+use crate::nudge::{Interrupts, Nudge, Nudger, Nudges};
 use crate::perfetto::{open, told_what_is_kept};
 use crate::plan::{self, Who};
 use crate::recording::{self, Director, Recording, Verdict};
@@ -103,7 +102,7 @@ fn session(
         producer_sockets: vec![sockets.address("producer")?],
         consumer_sockets: vec![sockets.address("consumer")?],
         service: service_config(VERSION).context("cannot start the service")?,
-        log: console::service_log(LogLevel::Error),
+        log: console::own_service_log(),
     };
     let server = Server::bind(options).context("cannot start the service")?;
     let service = InProcessService::run(server).context("cannot start the service")?;
@@ -160,8 +159,7 @@ struct Child {
     state: State,
     /// Why it never ran.
     failure: Option<Failure>,
-    /// Interruptions so far.
-    interrupts: u32,
+    interrupts: Interrupts,
 }
 
 enum State {
@@ -173,7 +171,14 @@ enum State {
 
 impl Child {
     fn new(command: Vec<OsString>, nudger: Nudger) -> Self {
-        Self { command, nudger, sockets: None, state: State::Waiting, failure: None, interrupts: 0 }
+        Self {
+            command,
+            nudger,
+            sockets: None,
+            state: State::Waiting,
+            failure: None,
+            interrupts: Interrupts::default(),
+        }
     }
 
     fn spawn(&mut self) -> Result<(), Failure> {
@@ -207,9 +212,9 @@ impl Child {
 
     /// Passes an interruption on. Of a terminal's Ctrl-C the command knows already.
     fn interrupt(&mut self) {
-        self.interrupts += 1;
+        let Some(count) = self.interrupts.count(Instant::now()) else { return };
         let State::Running(pid) = self.state else { return };
-        let signal = match self.interrupts {
+        let signal = match count {
             1 if std::io::stdin().is_terminal() => return,
             1 | 2 => Signal::TERM,
             _ => Signal::KILL,

@@ -15,6 +15,8 @@ pub struct Outcome {
     pub by_service: bool,
     /// How much, if it is known.
     pub written: Option<Written>,
+    /// Packets that follow a gap in their sequence, if we saw them.
+    pub gaps: Option<u64>,
     /// The service's counters, if it told them.
     pub stats: Option<TraceStats>,
 }
@@ -70,11 +72,20 @@ impl Outcome {
             ),
             (_, None) => format!("Trace written into {}", self.name),
         }];
-        match self.stats.as_ref().map(losses) {
-            Some(losses) if losses.is_empty() => lines.push("Lost: 0".into()),
-            Some(losses) => lines.push(format!("Lost: {}", losses.join("; "))),
-            None => lines.push("Lost: not known, the service did not tell".into()),
+        let mut lost = self.stats.as_ref().map(losses).unwrap_or_default();
+        match self.gaps {
+            Some(gaps) if gaps > 0 => {
+                lost.push(format!("{gaps} packets follow a gap in their sequence"))
+            }
+            _ => {}
         }
+        lines.push(if !lost.is_empty() {
+            format!("Lost: {}", lost.join("; "))
+        } else if self.stats.is_some() {
+            "Lost: 0".into()
+        } else {
+            "Lost: not known, the service did not tell".into()
+        });
         if self.is_file {
             lines.push(format!("Open {} at https://ui.perfetto.dev", self.name));
         }
@@ -98,6 +109,7 @@ mod tests {
             is_file: true,
             by_service: false,
             written: Some(Written { bytes: 12, packets: Some(3) }),
+            gaps: Some(0),
             stats,
         }
     }
@@ -142,6 +154,12 @@ mod tests {
                 "the last data of a producer that did not answer in time",
             ]
         );
+    }
+
+    #[test]
+    fn gaps_are_losses() {
+        let outcome = Outcome { gaps: Some(5), ..outcome(Some(TraceStats::default())) };
+        assert_eq!(outcome.lines()[1], "Lost: 5 packets follow a gap in their sequence");
     }
 
     #[test]

@@ -86,12 +86,16 @@ fn listen(permissions: Option<(Permissions, Permissions)>) -> Result<Server, Fai
     if let Some(warning) = &sockets.warning {
         console::say(&format!("[{}] traced: {warning}", console::clock()));
     }
+    let producer_sockets =
+        Address::parse_list(&sockets.producer).context("PERFETTO_PRODUCER_SOCK_NAME")?;
+    let consumer = Address::parse(&sockets.consumer).context("PERFETTO_CONSUMER_SOCK_NAME")?;
+    if producer_sockets.contains(&consumer) {
+        let text = format!("{consumer} is the socket of both producers and consumers");
+        return Err(Failure::new(text));
+    }
     let options = ServerOptions {
-        producer_sockets: Address::parse_list(&sockets.producer)
-            .context("PERFETTO_PRODUCER_SOCK_NAME")?,
-        consumer_sockets: vec![
-            Address::parse(&sockets.consumer).context("PERFETTO_CONSUMER_SOCK_NAME")?,
-        ],
+        producer_sockets,
+        consumer_sockets: vec![consumer],
         service: service_config(VERSION).context("cannot start the service")?,
         log: console::service_log(LogLevel::Info),
     };

@@ -53,9 +53,13 @@ pub fn read(what: &What) -> Result<Light, Failure> {
             .map(Some)
             .map_err(|_| Failure::new(format_args!("{flag} {text:?} is too large")))
     };
+    let buffer_kb = read("-b", &what.buffer, size_unit, "32mb")?;
+    if buffer_kb == Some(0) {
+        return Err(Failure::new("-b: a buffer of 0 bytes holds nothing"));
+    }
     Ok(Light {
         duration_ms: read("-t", &what.time, time_unit, "10s")?,
-        buffer_kb: read("-b", &what.buffer, size_unit, "32mb")?,
+        buffer_kb,
         file_kb: read("-s", &what.size, size_unit, "100mb")?,
         apps: what.app.clone(),
         words: what.words.clone(),

@@ -69,6 +69,9 @@ pub fn parse(name: &str, bytes: &[u8], format: Format) -> Result<TraceConfig, Fa
     if format == Format::Binary && looks_like_text(bytes) {
         return Err(Failure::new(format_args!("the config {name} is text: add --txt")));
     }
+    if bytes.is_empty() {
+        return Err(Failure::new(format_args!("the config {name} is empty")));
+    }
     decoded
         .context(format_args!("the config {name} is no binary TraceConfig (is it text? add --txt)"))
 }

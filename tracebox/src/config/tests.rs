@@ -31,6 +31,9 @@ fn text_and_binary_are_told_apart() {
     let hint = parse("f", text, Format::Binary).unwrap_err();
     assert_eq!(hint.text, "the config f is text: add --txt");
     assert!(parse("f", b"# only a comment\n", Format::Binary).is_err());
+    for (bytes, format) in [(&b""[..], Format::Binary), (b"", TEXT), (b"# a comment\n", TEXT)] {
+        assert_eq!(parse("f", bytes, format).unwrap_err().text, "the config f is empty");
+    }
     let broken = parse("f", b"\x0a\x7f", Format::Binary).unwrap_err();
     assert_eq!(
         broken.text,

@@ -5,14 +5,13 @@ pub mod query;
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use protos::{CloneSessionRequest, CloneSessionRequestSelector, TraceConfig};
 use tracing_core::client::consumer::{Consumer, ConsumerError, Waited};
 use tracing_core::client::in_process::InProcessService;
 use tracing_core::client::serve::service_config;
 use tracing_core::os::process::random_seed;
-use tracing_core::service::LogLevel;
 
 use crate::applet::Ending;
 use crate::background::{self, Started};
@@ -20,9 +19,9 @@ use crate::cli::{self, Perfetto};
 use crate::config::{self, builtin};
 use crate::console;
 use crate::failure::{Context, Failure};
-use crate::nudge::{Nudge, Nudges};
+use crate::nudge::{Interrupts, Nudge, Nudges};
 use crate::output::Output;
-use crate::plan::{self, Background, Clone, Plan, Record, Who};
+use crate::plan::{self, Background, Clone, Plan, Record, Source, Who};
 use crate::recording::{self, Director, Recording, Verdict};
 use crate::{VERSION, probes};
 
@@ -58,6 +57,9 @@ fn run(name: &str, words: &[OsString], who: Who) -> Ending {
         return Err(Failure::new("--system-sockets is for tracebox: perfetto always uses them"));
     }
     let plan = plan::plan(args, who)?;
+    if let (false, Plan::Record(plan)) = (system, &plan) {
+        refuse_foreign_words(plan)?;
+    }
     if !system && !matches!(plan, Plan::Version | Plan::ResetGuardrails | Plan::Record(_)) {
         return Err(Failure::new("this asks a running service: add --system-sockets"));
     }
@@ -81,6 +83,19 @@ fn run(name: &str, words: &[OsString], who: Who) -> Ending {
             record(&plan, system)
         }
     }
+}
+
+/// Events and categories need a data source that is not built in. Nobody can bring it to a service of
+/// our own, so the trace would have nothing of what was asked for.
+fn refuse_foreign_words(plan: &Record) -> Result<(), Failure> {
+    let Source::Light(light) = &plan.source else { return Ok(()) };
+    let Some(word) = light.words.iter().chain(&light.apps).find(|&word| word != "disk") else {
+        return Ok(());
+    };
+    Err(Failure::new(format_args!(
+        "{word:?} is no program of tracebox, and as an event or category it needs linux.ftrace, \
+         which is not built in (run traced and traced_probes, and add --system-sockets)"
+    )))
 }
 
 fn connect() -> Result<Consumer, Failure> {
@@ -113,7 +128,7 @@ impl Service {
             return Ok(Self { consumer: connect()?, _own: None });
         }
         let config = service_config(VERSION).context("cannot start the service")?;
-        let service = InProcessService::start(config, console::service_log(LogLevel::Error))
+        let service = InProcessService::start(config, console::own_service_log())
             .context("cannot start the service")?;
         let sources = probes::Sources::attach(service.producer())?;
         Ok(Self { consumer: service.consumer(), _own: Some((sources, service)) })
@@ -187,7 +202,7 @@ fn record_into(
         }
     }
     let mut foreground = Foreground {
-        interrupted: false,
+        interrupts: Interrupts::default(),
         start: match (plan.background, plan.notify_fd) {
             (Background::Wait, _) => Some(Start::Parent),
             (_, Some(fd)) => Some(Start::Descriptor(fd)),
@@ -241,7 +256,7 @@ enum Start {
 
 /// Ctrl-C stops; a second one does not wait for it.
 struct Foreground {
-    interrupted: bool,
+    interrupts: Interrupts,
     start: Option<Start>,
 }
 
@@ -263,17 +278,17 @@ impl Director for Foreground {
     }
 
     fn nudged(&mut self, nudge: Nudge) -> Verdict {
-        match nudge {
-            Nudge::Interrupt if !self.interrupted => {
-                self.interrupted = true;
+        let Nudge::Interrupt = nudge else { return Verdict::GoOn };
+        match self.interrupts.count(Instant::now()) {
+            None => Verdict::GoOn,
+            Some(1) => {
                 console::say("Interrupted: stopping, the trace will be written");
                 Verdict::Stop
             }
-            Nudge::Interrupt => {
+            Some(_) => {
                 let failure = Failure::new("interrupted again, the trace is not complete");
                 Verdict::GiveUp(failure.with_code(INTERRUPTED))
             }
-            Nudge::Exited(_) => Verdict::GoOn,
         }
     }
 }
@@ -306,7 +321,7 @@ fn attach(key: &str, stop: bool) -> Ending {
     if stop {
         recording.stop()?;
     }
-    recording.wait(&nudges, &mut Foreground { interrupted: false, start: None })?;
+    recording.wait(&nudges, &mut Foreground { interrupts: Interrupts::default(), start: None })?;
     console::say("Trace written into the output file");
     Ok(0)
 }

@@ -78,6 +78,9 @@ fn bad_words() {
         ("tracebox --nope", "unexpected argument '--nope'"),
         ("tracebox --query", "add --system-sockets"),
         ("tracebox traced_relay", "not part of this version"),
+        ("tracebox recrod -o x -- true", "\"recrod\" is no program of tracebox"),
+        ("tracebox -t 1s -o x sched", "linux.ftrace, which is not built in"),
+        ("tracebox -t 1s -b 0 -o x", "-b: a buffer of 0 bytes"),
         ("traced --nope", "unexpected argument '--nope'"),
         ("traced --set-socket-permissions 1:2", "expected PGROUP:PMODE:CGROUP:CMODE"),
         ("traced --enable-relay-endpoint", "not in this version"),
@@ -85,6 +88,9 @@ fn bad_words() {
         let ran = world.run(line).failed(1, about);
         assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
     }
+    let ran =
+        world.command("traced").env("PERFETTO_PRODUCER_SOCK_NAME", world.path("consumer")).output();
+    crate::world::Ran::from(ran.unwrap()).failed(1, "the socket of both producers and consumers");
     let ran = world.command("traced").env("PERFETTO_PRODUCER_SOCK_NAME", "x".repeat(200)).output();
     let ran = crate::world::Ran::from(ran.unwrap());
     ran.failed(1, "a socket path has at most 107 bytes");

@@ -61,6 +61,7 @@ fn mistakes_name_the_flag() {
     for (args, message) in [
         (&["-t", "10"][..], "-t \"10\": expected a number with a unit, as in 10s"),
         (&["-b", "lots"], "-b \"lots\": expected a number with a unit, as in 32mb"),
+        (&["-b", "0"], "-b: a buffer of 0 bytes holds nothing"),
         (&["-s", "5x"], "-s \"5x\": expected a number with a unit, as in 100mb"),
         (&["-t", "5000000s"], "-t \"5000000s\" is too large"),
     ] {
