@@ -193,7 +193,7 @@ impl Child {
         }
         let mut child = command.spawn().map_err(|error| {
             let code = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN };
-            Failure::new(format_args!("cannot run {}: {error}", program.display())).with_code(code)
+            Failure::new(format_args!("cannot run {program:?}: {error}")).with_code(code)
         })?;
         self.state = Pid::from_raw(child.id().cast_signed()).map_or(State::Never, State::Running);
         let nudger = self.nudger.clone();

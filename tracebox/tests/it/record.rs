@@ -91,8 +91,8 @@ fn failures() {
     let world = World::new();
     world
         .run("tracebox record -o trace -- no-such-command")
-        .failed(127, "cannot run no-such-command");
-    world.run("tracebox record -o trace -- /etc/passwd").failed(126, "cannot run /etc/passwd");
+        .failed(127, "cannot run \"no-such-command\"");
+    world.run("tracebox record -o trace -- /etc/passwd").failed(126, "cannot run \"/etc/passwd\"");
     world.run("tracebox record -o trace").failed(125, "COMMAND");
     world.run("tracebox record -- true").failed(125, "say with -o");
     world.run("tracebox record -o no/such/file -- true").failed(125, "cannot write no/such/file");
