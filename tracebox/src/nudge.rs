@@ -7,17 +7,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use tracing_core::client::connection::ConnectionWaker;
-use tracing_core::os::poll::Poller;
-use tracing_core::os::signal::StopSignals;
 
 use crate::failure::{Context, Failure};
 
 /// One interruption.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Nudge {
-    /// SIGINT or SIGTERM.
-    Interrupt,
+    /// SIGINT or SIGTERM: which.
+    Interrupt(Signal),
     /// The command ended.
     Exited(ExitStatus),
 }
@@ -82,17 +83,12 @@ impl Nudges {
     pub fn catch_signals() -> Result<Self, Failure> {
         let (sender, notes) = channel();
         let nudger = Nudger { notes: sender, waker: Arc::default() };
-        let mut signals = StopSignals::catch().context("cannot catch signals")?;
-        let poller = Poller::new().context("cannot catch signals")?;
-        poller.add(&signals, 0, true, false).context("cannot catch signals")?;
+        let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot catch signals")?;
         let from_thread = nudger.clone();
         let run = move || {
-            let mut ready = Vec::new();
-            while poller.wait(&mut ready, None).is_ok() {
-                ready.clear();
-                for _ in 0..signals.take() {
-                    from_thread.nudge(Nudge::Interrupt);
-                }
+            for number in signals.forever() {
+                let signal = if number == SIGINT { Signal::INT } else { Signal::TERM };
+                from_thread.nudge(Nudge::Interrupt(signal));
             }
         };
         std::thread::Builder::new()

@@ -7,15 +7,17 @@
 //! ```
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, IsTerminal};
-use std::os::unix::fs::DirBuilderExt;
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, geteuid, getpgrp, kill_process};
+use rustix::termios::tcgetpgrp;
 use tracing_core::client::in_process::InProcessService;
 use tracing_core::client::serve::{Server, ServerOptions, service_config};
 use tracing_core::os::process::random_seed;
@@ -127,8 +129,9 @@ struct Sockets {
 
 impl Sockets {
     fn new() -> Result<Self, Failure> {
+        sweep(&std::env::temp_dir());
         let id = random_seed().context("no random numbers")?;
-        let directory = std::env::temp_dir().join(format!("tracebox-{id:016x}"));
+        let directory = std::env::temp_dir().join(format!("{PREFIX}{id:016x}"));
         std::fs::DirBuilder::new()
             .mode(0o700)
             .create(&directory)
@@ -145,10 +148,39 @@ impl Sockets {
     }
 }
 
+/// Beginning of the names of our directories.
+const PREFIX: &str = "tracebox-";
+
+/// Removes the directories of recorders that were killed: ours, with a socket where nobody listens.
+fn sweep(temporary: &Path) {
+    let Ok(entries) = std::fs::read_dir(temporary) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let id = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let named = id.is_some_and(|id| id.len() == 16 && u64::from_str_radix(id, 16).is_ok());
+        // Of the entry itself: a link somewhere else is not ours to follow.
+        let ours =
+            |metadata: std::fs::Metadata| metadata.is_dir() && metadata.uid() == geteuid().as_raw();
+        if !named || !entry.metadata().is_ok_and(ours) {
+            continue;
+        }
+        let listens = UnixStream::connect(entry.path().join("producer"));
+        if listens.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 impl Drop for Sockets {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.directory);
     }
+}
+
+/// Does the terminal send its Ctrl-C to our group? Wherever stdin comes from.
+fn in_foreground() -> bool {
+    let foreground = std::fs::File::open("/dev/tty").ok().and_then(|tty| tcgetpgrp(tty).ok());
+    foreground == Some(getpgrp())
 }
 
 /// The command: before it runs, while it does, and after.
@@ -210,13 +242,13 @@ impl Child {
         Ok(())
     }
 
-    /// Passes an interruption on. Of a terminal's Ctrl-C the command knows already.
-    fn interrupt(&mut self) {
+    /// Passes a signal on. Of a terminal's Ctrl-C the command knows already: it is in our group.
+    fn interrupt(&mut self, signal: Signal) {
         let Some(count) = self.interrupts.count(Instant::now()) else { return };
         let State::Running(pid) = self.state else { return };
         let signal = match count {
-            1 if std::io::stdin().is_terminal() => return,
-            1 | 2 => Signal::TERM,
+            1 if signal == Signal::INT && in_foreground() => return,
+            1 | 2 => signal,
             _ => Signal::KILL,
         };
         // Between its end and our knowing of it there is nobody to signal, and that is fine.
@@ -228,7 +260,7 @@ impl Child {
         while matches!(self.state, State::Running(_)) {
             match nudges.wait()? {
                 Nudge::Exited(status) => self.state = State::Over(status),
-                Nudge::Interrupt => self.interrupt(),
+                Nudge::Interrupt(signal) => self.interrupt(signal),
             }
         }
         match self.state {
@@ -258,8 +290,8 @@ impl Director for Child {
                 self.state = State::Over(status);
                 Verdict::Stop
             }
-            Nudge::Interrupt => {
-                self.interrupt();
+            Nudge::Interrupt(signal) => {
+                self.interrupt(signal);
                 match self.state {
                     State::Waiting => {
                         self.state = State::Never;

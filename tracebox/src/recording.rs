@@ -299,9 +299,7 @@ impl Gaps {
 pub fn lost(error: ConsumerError) -> Failure {
     match error {
         ConsumerError::Service(text) => Failure::new(format_args!("service error: {text}")),
-        error @ ConsumerError::Disconnected => {
-            Failure::new(format_args!("the trace is lost: {error}"))
-        }
+        ConsumerError::Disconnected => Failure::new("the service went away while recording"),
         error => Failure::new(error),
     }
 }

@@ -278,7 +278,7 @@ impl Director for Foreground {
     }
 
     fn nudged(&mut self, nudge: Nudge) -> Verdict {
-        let Nudge::Interrupt = nudge else { return Verdict::GoOn };
+        let Nudge::Interrupt(_) = nudge else { return Verdict::GoOn };
         match self.interrupts.count(Instant::now()) {
             None => Verdict::GoOn,
             Some(1) => {

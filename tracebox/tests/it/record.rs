@@ -77,13 +77,32 @@ fn a_config_that_ends_first() {
 #[test]
 fn signals_reach_the_command() {
     let world = World::new();
-    let command = record(&world, "-o trace", "trap 'exit 9' TERM; echo ready; while :; do :; done");
-    let mut tracebox = world.spawn(command);
+    // Whether Ctrl-C reaches it through a terminal depends on who runs the tests.
+    let script = "trap 'exit 9' TERM; echo ready; while :; do :; done";
+    let mut tracebox = world.spawn(record(&world, "-o trace", script));
     let mut line = [0; 6];
     std::io::Read::read_exact(tracebox.child.stdout.as_mut().unwrap(), &mut line).unwrap();
     tracebox.signal(Signal::TERM);
     assert_eq!(tracebox.end().code, Some(9));
     assert!(!world.packets("trace").is_empty());
+}
+
+#[test]
+fn what_a_killed_one_leaves_the_next_removes() {
+    let world = World::new();
+    let mut tracebox = world.spawn(record(&world, "-o trace", "echo $$; exec sleep 3600"));
+    let mut pid = String::new();
+    let stdout = tracebox.child.stdout.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut pid).unwrap();
+    tracebox.signal(Signal::KILL);
+    tracebox.child.wait().unwrap();
+    // The command does not go with it.
+    let command = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process(command, Signal::KILL).unwrap();
+    assert_eq!(leftovers(&world).len(), 1);
+    std::fs::create_dir(world.path("tracebox-of-another-kind")).unwrap();
+    assert_eq!(run(&world, "-o trace", "exit 0").code, Some(0));
+    assert_eq!(leftovers(&world), ["tracebox-of-another-kind"]);
 }
 
 #[test]
