@@ -30,11 +30,11 @@ pub fn losses(stats: &TraceStats) -> Vec<String> {
     let counts = [
         (
             sum(|buffer| buffer.chunks_overwritten),
-            "chunks overwritten by newer ones (a larger buffer, -b, keeps them)",
+            "chunks overwritten by newer ones, which a larger buffer (-b) keeps",
         ),
         (
             sum(|buffer| buffer.chunks_discarded),
-            "chunks that found a full buffer (a larger one, -b, takes them)",
+            "chunks that found the buffer full, which a larger one (-b) takes",
         ),
         (
             sum(|buffer| buffer.trace_writer_packet_loss),
@@ -49,7 +49,7 @@ pub fn losses(stats: &TraceStats) -> Vec<String> {
     let mut lines: Vec<String> = counts
         .into_iter()
         .filter(|(count, _)| *count != 0)
-        .map(|(count, what)| format!("{count} {what}"))
+        .map(|(count, what)| format!("{what}: {count}"))
         .collect();
     if stats.final_flush_outcome == Some(TraceStatsFinalFlushOutcome::FINAL_FLUSH_FAILED) {
         lines.push("the last data of a producer that did not answer in time".into());
@@ -75,7 +75,7 @@ impl Outcome {
         let mut lost = self.stats.as_ref().map(losses).unwrap_or_default();
         match self.gaps {
             Some(gaps) if gaps > 0 => {
-                lost.push(format!("{gaps} packets follow a gap in their sequence"))
+                lost.push(format!("packets that follow a gap in their sequence: {gaps}"))
             }
             _ => {}
         }
@@ -149,8 +149,8 @@ mod tests {
         assert_eq!(
             losses(&stats),
             [
-                "18446744073709551615 gaps where a producer's shared memory was full",
-                "2 packets that are not valid",
+                "gaps where a producer's shared memory was full: 18446744073709551615",
+                "packets that are not valid: 2",
                 "the last data of a producer that did not answer in time",
             ]
         );
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn gaps_are_losses() {
         let outcome = Outcome { gaps: Some(5), ..outcome(Some(TraceStats::default())) };
-        assert_eq!(outcome.lines()[1], "Lost: 5 packets follow a gap in their sequence");
+        assert_eq!(outcome.lines()[1], "Lost: packets that follow a gap in their sequence: 5");
     }
 
     #[test]
