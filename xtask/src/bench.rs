@@ -10,11 +10,12 @@ use crate::machine;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// A row: what, the bench program, its mode as printed and as arguments of `loop`, and how often.
+/// A row: what, the bench program, its mode as printed and as arguments of `loop`.
 struct Row {
     what: &'static str,
     bench: &'static str,
     mode: &'static str,
+    /// How often under callgrind; 0 for modes that cannot.
     count: u32,
     /// What one of the counted things is: the programs may count other things than they print.
     per: &'static str,
@@ -58,9 +59,9 @@ const ROWS: &[Row] = &[
     row("read the CommitDataRequest", "wire", "decode commit", 2000, "message", "517"),
     row("test packet into shared memory", "smb", "packet", 20_000, "packet", "25"),
     row("track event, hand-over included", "smb", "event", 20_000, "packet", ""),
-    row("the same with a clock reading", "smb", "instant", 20_000, "packet", "60"),
-    row("a slice: begin and end", "smb", "slice", 20_000, "slice", "120"),
-    row("an instant with two arguments", "smb", "args", 20_000, "packet", "85"),
+    row("the same with a clock reading", "smb", "instant", 0, "packet", "60"),
+    row("a slice: begin and end", "smb", "slice", 0, "slice", "120"),
+    row("an instant with two arguments", "smb", "args", 0, "packet", "85"),
     row("copy-in of a chunk, one writer", "buffer", "write-1", 20_000, "chunk", "308"),
     row("copy-in of a chunk, 1000 writers", "buffer", "write-1000", 20_000, "chunk", "478"),
     row("read-out of 64 MB", "buffer", "read", 1, "packet", "52"),
@@ -126,6 +127,10 @@ fn time_of<'a>(times: &'a str, mode: &str) -> Option<&'a str> {
 
 /// Instructions of one: twice as many minus as many, divided by the number.
 fn instructions(ctx: &Ctx, program: &PathBuf, row: &Row) -> Result<String, String> {
+    // The clock is read by a call into the kernel's page, which does not survive callgrind.
+    if row.count == 0 {
+        return Ok(String::new());
+    }
     let (once, done) = callgrind(ctx, program, row.mode, row.count)?;
     let (twice, done_twice) = callgrind(ctx, program, row.mode, row.count * 2)?;
     let more = done_twice.saturating_sub(done).max(1);
