@@ -397,7 +397,7 @@ fn a_stall_ends_with_the_connection() {
     assert!(arbiter.poll_request(BootTime(0)).is_none());
 }
 
-/// The packet of the issue: 8 MB through 256 KB with pages of 4 KB.
+/// 8 MB through 256 KB with pages of 4 KB.
 #[test]
 fn eight_megabytes_through_a_quarter() {
     for direct in [false, true] {

@@ -326,6 +326,10 @@ impl<P: LocalPort> Connection<P> for LocalConnection<P> {
     fn waker(&self) -> ConnectionWaker {
         self.waker.clone()
     }
+
+    fn is_closed(&self) -> bool {
+        lock(&self.mailbox.state).closed
+    }
 }
 
 fn wait<'a>(condition: &Condvar, guard: MutexGuard<'a, ()>) -> MutexGuard<'a, ()> {

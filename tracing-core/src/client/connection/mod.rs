@@ -112,6 +112,10 @@ pub trait Connection<P: Port>: Send {
 
     /// Interrupts [`receive`](Self::receive) from another thread.
     fn waker(&self) -> ConnectionWaker;
+
+    /// Whether the service is gone. Calls that waited for it are answered with rejections first,
+    /// and this tells those from a refusal.
+    fn is_closed(&self) -> bool;
 }
 
 /// Makes a connection's [`receive`](Connection::receive) return [`Received::Woken`]: the one that

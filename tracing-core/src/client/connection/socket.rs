@@ -170,4 +170,8 @@ impl<P: Port> Connection<P> for SocketConnection<P> {
     fn waker(&self) -> ConnectionWaker {
         self.waker.clone()
     }
+
+    fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
 }

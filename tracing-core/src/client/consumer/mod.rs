@@ -381,6 +381,9 @@ impl Consumer {
     /// Takes one thing from the connection; what concerns the session is put away.
     fn step(&mut self, deadline: Deadline) -> Result<Step, ConsumerError> {
         match self.connection.receive(deadline.left()) {
+            Received::Reply { result: Err(Rejected), .. } if self.connection.is_closed() => {
+                Err(ConsumerError::Disconnected)
+            }
             Received::Reply { call, result, .. } if Some(call) == self.enabled => {
                 self.enabled = None;
                 self.ended = Some(ended(result));

@@ -304,6 +304,10 @@ impl Connection<ProducerPort> for Link {
     fn waker(&self) -> ConnectionWaker {
         self.real.waker()
     }
+
+    fn is_closed(&self) -> bool {
+        self.real.is_closed()
+    }
 }
 
 struct Scripted {
