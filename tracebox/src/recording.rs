@@ -143,7 +143,7 @@ impl<'c> Recording<'c> {
         loop {
             let due = [start_by, next_look, self.deadline].into_iter().flatten().min();
             let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
-            match self.consumer.wait(timeout).map_err(|error| self.why(error))? {
+            match self.consumer.wait(timeout).map_err(lost)? {
                 Waited::Ended => {
                     if start_by.is_some() {
                         director.started(false)?;
@@ -187,15 +187,6 @@ impl<'c> Recording<'c> {
                 progress.draw(self.begun.elapsed(), self.duration, bytes);
                 next_look = Some(now + PROGRESS_PERIOD);
             }
-        }
-    }
-
-    /// A service that dies rejects what it was asked for before it hangs up.
-    fn why(&mut self, error: ConsumerError) -> Failure {
-        let rejected = matches!(error, ConsumerError::Rejected(_));
-        match self.consumer.wait(Some(Duration::ZERO)) {
-            Err(gone @ ConsumerError::Disconnected) if rejected => lost(gone),
-            _ => lost(error),
         }
     }
 
