@@ -30,8 +30,8 @@ pub(super) enum Cursor {
     Idle,
     /// The next sequence is the first one after this key, or of all.
     After(Option<u32>),
-    /// At a chunk.
-    At { slot: u32, first: ChunkId, chunk: ChunkId },
+    /// At a chunk. `barred`: a later pass does not come this far, see [`Walk::barred`].
+    At { slot: u32, first: ChunkId, chunk: ChunkId, barred: bool },
 }
 
 /// A slice of a packet, by its place in the ring.
@@ -108,16 +108,17 @@ impl Buffer {
         // Known better as soon as a chunk is met of which something was read.
         let mut dropped = true;
         loop {
-            let (slot, first, from) = match self.cursor {
+            let (slot, first, from, barred) = match self.cursor {
                 Cursor::Idle => return None,
-                Cursor::At { slot, first, chunk } => (slot, first, chunk),
+                Cursor::At { slot, first, chunk, barred } => (slot, first, chunk, barred),
                 Cursor::After(key) => {
                     dropped = true;
                     let start = self.next_sequence(key);
                     if start.is_none() {
                         self.cursor = Cursor::Idle;
                     }
-                    start?
+                    let (slot, first, from) = start?;
+                    (slot, first, from, false)
                 }
             };
             let Self { ring, index, pieces, stats, writers, .. } = self;
@@ -127,14 +128,15 @@ impl Buffer {
             let (producer, writer) = (*producer, *writer);
             let tally = Tally { stats, writers, histogram, producer, writer };
             let mut walk =
-                Walk { ring, chunks, tally, pieces, last: *last, read_at: None, dropped };
+                Walk { ring, chunks, tally, pieces, last: *last, read_at: None, barred, dropped };
             let found = walk.packet(from);
+            let barred = walk.barred;
             dropped = walk.dropped;
             if let Some(at) = walk.read_at {
                 *resume = Some(Resume { first, at });
             }
             if let Some((chunk, one, identity)) = found {
-                self.cursor = Cursor::At { slot, first, chunk };
+                self.cursor = Cursor::At { slot, first, chunk, barred };
                 return Some(Found { one, producer, writer, identity, dropped });
             }
             self.cursor = Cursor::After(Some(key));
@@ -159,8 +161,11 @@ struct Walk<'a> {
     pieces: &'a mut Vec<Piece>,
     /// Id of the last chunk.
     last: ChunkId,
-    /// The last chunk met of which something was read.
+    /// The last chunk met of which something was read, and which a later pass would reach.
     read_at: Option<ChunkId>,
+    /// Whether looking ahead led over an empty chunk that waits for patches: the next pass stops
+    /// there until they come, so it may not resume beyond.
+    barred: bool,
     /// Whether the next packet follows a loss.
     dropped: bool,
 }
@@ -204,7 +209,9 @@ impl Walk<'_> {
         }
         if chunk.read > 0 {
             self.dropped = chunk.last_skipped;
-            self.read_at = Some(id);
+            if !self.barred {
+                self.read_at = Some(id);
+            }
         }
         while chunk.read < chunk.fragments {
             let is_first = chunk.read == 0;
@@ -224,7 +231,7 @@ impl Walk<'_> {
                 id = end;
                 if whole {
                     count(&mut self.tally.stats.readaheads_succeeded, 1);
-                    self.read_at = Some(id);
+                    self.came_to(id);
                     return Some(Visit::Packet((id, None, identity)));
                 }
                 chunk = self.chunks.get_mut(id)?;
@@ -234,7 +241,7 @@ impl Walk<'_> {
             }
             match outcome {
                 Fragment::Data(piece) => {
-                    self.read_at = Some(id);
+                    self.came_to(id);
                     return Some(Visit::Packet((id, Some(piece), identity)));
                 }
                 Fragment::Empty => {}
@@ -245,9 +252,17 @@ impl Walk<'_> {
             }
         }
         if chunk.read > 0 {
-            self.read_at = Some(id);
+            self.came_to(id);
         }
         Some(Visit::Exhausted(id))
+    }
+
+    /// Notes that something of chunk `id` was read.
+    #[inline]
+    fn came_to(&mut self, id: ChunkId) {
+        if !self.barred {
+            self.read_at = Some(id);
+        }
     }
 
     /// Reads one fragment of each chunk from `start` to `end` into `pieces`. False if one was bad:
@@ -268,6 +283,8 @@ impl Walk<'_> {
                     Fragment::Empty => {}
                     Fragment::Invalid => whole = false,
                 }
+            } else {
+                self.barred |= chunk.flags.contains(ChunkFlags::NEEDS_PATCHING);
             }
             if id == end {
                 return whole;
