@@ -693,8 +693,10 @@ fn threads() {
         writers.into_iter().map(|writer| writer.join().unwrap()).collect()
     });
     reader.drain(&arbiter);
+    let mut arrived = 0;
     for id in ids {
-        // Under the drop policy some may be missing, none may be broken or out of order.
+        // Under the drop policy some may be missing (of one writer all, if the other was always
+        // faster), none may be broken or out of order.
         let packets = reader.packets(id);
         let numbers: Vec<u32> = packets
             .iter()
@@ -711,7 +713,8 @@ fn threads() {
                 None
             })
             .collect();
-        assert!(!numbers.is_empty());
+        arrived += numbers.len();
         assert!(numbers.is_sorted_by(|a, b| a < b));
     }
+    assert_ne!(arrived, 0);
 }
