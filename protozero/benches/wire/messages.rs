@@ -64,13 +64,14 @@ macro_rules! reader {
 
 writer!(EveryFieldWriter,
     int32 field_int32 1 i32, int64 field_int64 2 i64, uint32 field_uint32 3 u32,
-    uint64 field_uint64 4 u64, string field_string 500 &str;
+    uint64 field_uint64 4 u64, double field_double 12 f64, string field_string 500 &str;
     field_nested 14 EveryFieldWriter);
 reader!(EveryFieldReader, EveryFieldField {
     FieldInt32(i32) = 8 int32,
     FieldInt64(i64) = 16 int64,
     FieldUint32(u32) = 24 uint32,
     FieldUint64(u64) = 32 uint64,
+    FieldDouble(f64) = 97 double,
     FieldNested(EveryFieldReader<'a>) = 114 bytes => EveryFieldReader,
     FieldString(&'a str) = 4002 string,
 });

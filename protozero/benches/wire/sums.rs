@@ -14,6 +14,7 @@ pub fn every_field(m: EveryFieldReader<'_>) -> Sum {
             EveryFieldField::FieldInt64(v) => v as u64,
             EveryFieldField::FieldUint32(v) => u64::from(v),
             EveryFieldField::FieldUint64(v) => v,
+            EveryFieldField::FieldDouble(v) => v.to_bits(),
             EveryFieldField::FieldNested(m) => every_field(m)?,
             EveryFieldField::FieldString(s) => {
                 s.len() as u64 + u64::from(s.as_bytes().first().copied().unwrap_or(0))
