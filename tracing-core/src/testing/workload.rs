@@ -300,7 +300,7 @@ impl Producer {
             }
         }
         for _ in 0..rng.below(4) {
-            let request = match rng.below(8) {
+            let request = match rng.below(12) {
                 0..=4 => Request::CommitData(forged_commit(rng)),
                 5 => Request::NotifyDataSourceStopped(protos::NotifyDataSourceStoppedRequest {
                     data_source_id: Some(rng.below(100)),
@@ -311,6 +311,26 @@ impl Producer {
                     target_buffer: Some(rng.below(70_000) as u32),
                     ..Default::default()
                 }),
+                // Ids of instances count up through all producers: most of these are somebody else's.
+                7 => Request::NotifyDataSourceStarted(protos::NotifyDataSourceStartedRequest {
+                    data_source_id: Some(rng.below(100)),
+                    ..Default::default()
+                }),
+                8 => Request::UpdateDataSource(protos::UpdateDataSourceRequest {
+                    data_source_descriptor: Some({
+                        let name = rng.pick(&SOURCES);
+                        descriptor(name, rng)
+                    }),
+                    ..Default::default()
+                }),
+                // Said once already, and refused from then on.
+                9 => Request::InitializeConnection(protos::InitializeConnectionRequest {
+                    producer_name: Some("again".into()),
+                    shared_memory_page_size_hint_bytes: Some(rng.pick(&[0, 4096, 32768])),
+                    ..Default::default()
+                }),
+                // Ends the stream there was.
+                10 => Request::GetAsyncCommand(Default::default()),
                 _ => Request::UnregisterDataSource(protos::UnregisterDataSourceRequest {
                     data_source_name: Some(rng.pick(&SOURCES).into()),
                     ..Default::default()
