@@ -133,6 +133,16 @@ pub(super) struct Resume {
     pub(super) at: ChunkId,
 }
 
+/// Where looking ahead gave up, so that the next pass does not walk all the way again. New chunks
+/// and patches leave the way there as it was.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stall {
+    /// The chunk in which the packet begins.
+    pub(super) from: ChunkId,
+    /// The last chunk led over.
+    pub(super) at: ChunkId,
+}
+
 /// What one writer of one producer wrote.
 #[derive(Debug)]
 pub(super) struct Sequence {
@@ -142,6 +152,7 @@ pub(super) struct Sequence {
     pub(super) last: ChunkId,
     pub(super) chunks: Chunks,
     pub(super) resume: Option<Resume>,
+    pub(super) stalled: Option<Stall>,
     /// Index of its histogram, once it has one.
     pub(super) histogram: Option<usize>,
 }
@@ -154,8 +165,15 @@ impl Sequence {
             last: ChunkId(0),
             chunks: Chunks::default(),
             resume: None,
+            stalled: None,
             histogram: None,
         }
+    }
+
+    /// A chunk went or is another now: looking ahead may not skip it.
+    pub(super) fn forget_stall_over(&mut self, id: ChunkId) {
+        let ahead = |id: ChunkId, from: ChunkId| id.0.wrapping_sub(from.0);
+        self.stalled = self.stalled.filter(|s| ahead(id, s.from) > ahead(s.at, s.from));
     }
 
     pub(super) fn key(&self) -> u32 {
@@ -262,6 +280,7 @@ impl Index {
         if let Some(resume) = &mut sequence.resume {
             resume.first = id.next();
         }
+        sequence.forget_stall_over(id);
         if sequence.chunks.is_empty() {
             self.empty = self.empty.saturating_add(1);
         }

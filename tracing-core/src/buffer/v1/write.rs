@@ -96,6 +96,7 @@ impl Buffer {
         chunk.flags = incoming.flags;
         chunk.complete = incoming.complete;
         sequence.resume = None;
+        sequence.forget_stall_over(id);
         self.ring.put(offset, stored, payload);
         self.stats.chunks_rewritten = self.stats.chunks_rewritten.wrapping_add(1);
         Some(())
