@@ -19,6 +19,8 @@ pub(super) struct Log {
     pub(super) session: u64,
     pub(super) uid: i32,
     pub(super) pid: i32,
+    /// The name of its data source.
+    pub(super) source: String,
     /// Packets it began to write.
     pub(super) written: u32,
     /// It lost some by itself, and says so in the trace.

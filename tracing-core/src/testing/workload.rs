@@ -212,6 +212,7 @@ impl Producer {
         let writer = arbiter.create_writer(buffer, BufferExhaustedPolicy::Drop);
         self.last_writer += 1;
         let tag = self.index << 32 | self.last_writer;
+        let source = config.name.clone().unwrap_or_default();
         ledger.logs.insert(
             tag,
             Log {
@@ -221,7 +222,8 @@ impl Producer {
                 written: 0,
                 dropped: false,
                 gone: false,
-                never_asked: self.no_flush.contains(config.name.as_deref().unwrap_or_default()),
+                never_asked: self.no_flush.contains(&source),
+                source,
             },
         );
         self.writers.insert(id, (tag, writer));
