@@ -320,9 +320,11 @@ impl Cursor {
     #[inline(always)]
     pub(super) fn close(&mut self, offset: u32) -> bool {
         // A slot that is not there (offset past the write pointer) wraps around to more than
-        // PADDED_MAX, because both numbers are below 2^31 or the offset is NONE (C3).
-        let len = self.used().wrapping_sub(offset as usize).wrapping_sub(SLOT_LEN);
-        if len <= varint::ONE_BYTE_MAX as usize {
+        // PADDED_MAX: both numbers are below 2^32, on machines of any width.
+        let end = u64::from(offset) + SLOT_LEN as u64;
+        let len = (self.used() as u64).wrapping_sub(end);
+        if len <= u64::from(varint::ONE_BYTE_MAX) {
+            let len = len as usize;
             // SAFETY: in bounds: `offset + SLOT_LEN + len == used`, by the subtraction above.
             let slot = unsafe { self.start.add(offset as usize) };
             // SAFETY: as above.
@@ -353,7 +355,7 @@ impl Cursor {
             // SAFETY: in bounds: three of the slot's bytes lie before `ptr` (C1).
             self.ptr = unsafe { self.ptr.sub(SLOT_LEN - 1) };
             true
-        } else if len <= varint::PADDED_MAX as usize {
+        } else if len <= u64::from(varint::PADDED_MAX) {
             self.write4(offset, varint::padded(len as u32));
             true
         } else {

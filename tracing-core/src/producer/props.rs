@@ -204,7 +204,7 @@ fn expected(nodes: &[Node]) -> Vec<(u32, Vec<u8>)> {
     normal(&stream.finish().unwrap(), true)
 }
 
-struct Root<'w>(Scope<'w>);
+pub(super) struct Root<'w>(pub(super) Scope<'w>);
 
 impl<'w> rt::Writer<'w> for Root<'w> {
     const NAME: &'static str = "test";

@@ -268,7 +268,12 @@ unsafe impl Sink for ChunkSink {
             return used;
         };
         let body = self.header + FRAGMENT_HEADER;
-        let len = used.saturating_sub(body);
+        if used < body {
+            // A message that is too long made the stream fail, which knows no position then.
+            self.give_packet_up(body);
+            return used;
+        }
+        let len = used - body;
         let mut end = used;
         if len < ONE_BYTE_LIMIT && !self.continued {
             chunk.shift_back_3(body, len);

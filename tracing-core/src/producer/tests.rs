@@ -3,7 +3,11 @@ use core::time::Duration;
 use protos::CommitDataRequest;
 use protos::producer_port::Request;
 
-use super::props::{Reader, ServeWhileParked, world};
+use protozero::encode::Sink as _;
+use protozero::rt;
+
+use super::props::{Reader, Root, ServeWhileParked, world};
+use super::sink::ChunkSink;
 use super::*;
 use crate::ids::{BufferId, FlushId, WriterId};
 use crate::shm::{ChunkFlags, ChunkHeader, ChunkState, Layout, PageSize, Region, Smb};
@@ -89,6 +93,32 @@ fn golden_bytes_of_a_chunk() {
 }
 
 /// Nested 1 > nested 2 > 1500 bytes over two chunks of 1020: lengths of both nested messages are patched.
+#[test]
+fn golden_two_patches() {
+    let (arbiter, _) = div4(1);
+    let mut writer = writer(&arbiter, BufferExhaustedPolicy::Drop);
+    {
+        let mut root: Root<'_> = writer.new_packet_as();
+        let mut outer: Root<'_> = rt::message::<1, _>(&mut root.0);
+        let mut inner: Root<'_> = rt::message::<2, _>(&mut outer.0);
+        rt::string::<1>(&mut inner.0, &"x".repeat(1500));
+    }
+    writer.flush();
+    let (_, payload) = peek(&arbiter, 0, 0, 4);
+    assert_eq!(payload, hex("f0878000"), "1008 bytes in the first fragment");
+    let commits = commits(&arbiter);
+    let entries: Vec<_> = commits.iter().flat_map(|commit| &commit.chunks_to_patch).collect();
+    assert_eq!(entries.len(), 1);
+    assert_eq!(entries[0].has_more_patches, Some(false));
+    let patches: Vec<_> = entries[0]
+        .patches
+        .iter()
+        .map(|patch| (patch.offset.unwrap(), patch.data.clone().unwrap().to_vec()))
+        .collect();
+    assert_eq!(patches, [(8, hex("e48b8000")), (13, hex("df8b8000"))]);
+}
+
+/// The same one level deeper, in a generated message.
 #[test]
 fn golden_patches_over_ipc() {
     let (arbiter, _) = div4(1);
@@ -417,8 +447,24 @@ fn eight_megabytes_through_a_quarter() {
     }
 }
 
+/// The stream fails without a position when a nested message is longer than a length can say; the packet
+/// must not become the beginning of the next one.
 #[test]
-fn chunk_ids_wrap_and_failures_take_none() {
+fn a_packet_that_fails_is_given_up() {
+    let (arbiter, _) = div4(1);
+    let home = Some((arbiter.clone(), WriterId(1)));
+    let mut sink = ChunkSink::new(home, BufferId(1), BufferExhaustedPolicy::Drop);
+    sink.begin_root(0).unwrap().unwrap();
+    assert_eq!(sink.end_root(0), 0);
+    let (header, payload) = peek(&arbiter, 0, 0, 4);
+    assert_eq!(header, hex("00000000 0100 0100"), "one fragment");
+    assert_eq!(payload, hex("ffffff7f"), "which its writer gave up");
+    assert_eq!(state(&arbiter, 0, 0), ChunkState::Complete);
+    assert!(sink.dropping, "so that the next packet tells of the loss");
+}
+
+#[test]
+fn failures_take_no_chunk_id() {
     let (arbiter, park) = div4(1);
     let mut writer = writer(&arbiter, BufferExhaustedPolicy::Drop);
     while writer.drop_count() == 0 {

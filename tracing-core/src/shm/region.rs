@@ -134,7 +134,7 @@ impl Region {
 
     /// The atomic word at `off`; `None` outside, or if `off` is no multiple of 4.
     #[inline]
-    pub fn word(&self, off: usize) -> Option<&AtomicU32> {
+    pub(crate) fn word(&self, off: usize) -> Option<&AtomicU32> {
         if off & 3 != 0 {
             return None;
         }
@@ -148,7 +148,7 @@ impl Region {
 
     /// The byte at `off`, relaxed; `None` outside.
     #[inline]
-    pub fn byte(&self, off: usize) -> Option<u8> {
+    pub(crate) fn byte(&self, off: usize) -> Option<u8> {
         let ptr = self.range(off, 1)?;
         // SAFETY: in bounds (R1), a byte has no alignment, R3 and R4 as for words.
         let byte = unsafe { AtomicU8::from_ptr(ptr.as_ptr()) };
@@ -160,7 +160,7 @@ impl Region {
     ///
     /// The copy is of *some* bytes: a peer may store while it runs. What it means is for the caller to
     /// check, on the copy.
-    pub fn copy_out(&self, off: usize, len: usize, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn copy_out(&self, off: usize, len: usize, out: &mut Vec<u8>) -> bool {
         let Some(from) = self.range(off, len) else { return false };
         out.reserve(len);
         let spare = out.spare_capacity_mut();
@@ -204,7 +204,7 @@ impl Region {
     ///
     /// For a chunk's owner, and for tests that play a hostile peer.
     #[inline]
-    pub fn store(&self, off: usize, bytes: &[u8]) -> bool {
+    pub(crate) fn store(&self, off: usize, bytes: &[u8]) -> bool {
         let Some(to) = self.range(off, bytes.len()) else { return false };
         for (at, &value) in bytes.iter().enumerate() {
             // SAFETY: in bounds: `at < bytes.len()`, which fits (R1).

@@ -39,7 +39,8 @@ impl PageWords for PageOf<'_> {
 }
 
 impl Smb {
-    /// `region` as pages of `page_size`.
+    /// `region` as pages of `page_size`. Who writes chunks must agree on one page size for a region: two
+    /// would cut it into chunks that overlap.
     ///
     /// # Errors
     /// [`ShmError::RegionBytes`] if it is empty or not a whole number of pages.
@@ -90,12 +91,12 @@ impl Smb {
     }
 
     /// Cuts free page `idx`. False if it is not free, or not there.
-    pub fn try_partition(&self, idx: usize, layout: Layout) -> bool {
+    pub(crate) fn try_partition(&self, idx: usize, layout: Layout) -> bool {
         self.page(idx).is_some_and(|page| page::try_partition(&page, layout))
     }
 
     /// Takes a free chunk for writing under `header`.
-    pub fn try_acquire(
+    pub(crate) fn try_acquire(
         &self,
         page_idx: usize,
         chunk_idx: usize,
