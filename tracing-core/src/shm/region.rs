@@ -200,6 +200,7 @@ impl Region {
         true
     }
 
+    #[cfg(any(test, feature = "testing"))]
     /// Stores `bytes` at `off`, each relaxed. False, and nothing stored, if they do not fit.
     ///
     /// For a chunk's owner, and for tests that play a hostile peer.

@@ -93,7 +93,7 @@ impl Engine {
             dirty: BTreeSet::new(),
             backlog: BTreeSet::new(),
             follow_ups: VecDeque::new(),
-            files: Files::start(wake.clone())?,
+            files: Files::new(wake.clone()),
             wake,
             faults: 0,
             log,

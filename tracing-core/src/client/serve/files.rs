@@ -1,10 +1,10 @@
-//! Files the service writes: written on a thread of their own, so that a slow disk delays
-//! nobody but the session that writes.
+//! Files the service writes: each on a thread of its own, so that a slow disk, or a pipe that nobody
+//! reads, delays nobody but the session that writes.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::thread::JoinHandle;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -15,39 +15,52 @@ use crate::os::poll::Wake;
 use crate::service::{FileError, Input};
 use crate::sync::{Arc, Mutex, lock, mpsc};
 
-enum Job {
-    Adopt { id: FileId, file: OutputFile },
-    Write { id: FileId, data: Bytes, sync: bool, close: bool },
+/// How long the end of the daemon waits for what is still being written. A disk takes less; a pipe that
+/// nobody reads takes for ever.
+const LAST_WRITES: Duration = Duration::from_secs(5);
+
+/// What is to be appended to a file.
+struct Job {
+    data: Bytes,
+    sync: bool,
+    close: bool,
 }
 
-/// The files that are open, on their thread.
-pub(super) struct Files {
-    jobs: Option<mpsc::Sender<Job>>,
+/// Where the threads leave what they did.
+#[derive(Clone)]
+struct Outlet {
     done: Arc<Mutex<Vec<Input>>>,
-    thread: Option<JoinHandle<()>>,
+    wake: Wake,
+}
+
+impl Outlet {
+    fn put(&self, file: FileId, result: Result<(), FileError>) {
+        lock(&self.done).push(Input::FileWritten { file, result });
+        self.wake.wake();
+    }
+}
+
+/// The files that are open, each with its thread.
+pub(super) struct Files {
+    open: BTreeMap<FileId, mpsc::Sender<Job>>,
+    outlet: Outlet,
+    /// Every thread holds a sender, to nobody: the receiver learns when the last one ended.
+    alive: Option<mpsc::Sender<()>>,
+    ended: mpsc::Receiver<()>,
     last_id: u64,
 }
 
 impl Files {
-    /// Starts the thread; `wake` is called when [`take_done`](Self::take_done) has something.
-    pub(super) fn start(wake: Wake) -> Result<Self, OsError> {
-        let (jobs, queue) = mpsc::channel::<Job>();
-        let done = Arc::new(Mutex::new(Vec::new()));
-        let results = Arc::clone(&done);
-        let run = move || {
-            let mut open = BTreeMap::new();
-            for job in queue {
-                if let Some(input) = perform(job, &mut open) {
-                    lock(&results).push(input);
-                    wake.wake();
-                }
-            }
-        };
-        let thread = std::thread::Builder::new()
-            .name("trace-files".into())
-            .spawn(run)
-            .map_err(|error| OsError::new("clone", error.raw_os_error().unwrap_or(0)))?;
-        Ok(Self { jobs: Some(jobs), done, thread: Some(thread), last_id: 0 })
+    /// No files; `wake` is called when [`take_done`](Self::take_done) has something.
+    pub(super) fn new(wake: Wake) -> Self {
+        let (alive, ended) = mpsc::channel();
+        Self {
+            open: BTreeMap::new(),
+            outlet: Outlet { done: Arc::default(), wake },
+            alive: Some(alive),
+            ended,
+            last_id: 0,
+        }
     }
 
     /// Takes over a file that came from a consumer.
@@ -64,35 +77,45 @@ impl Files {
     fn take(&mut self, file: OutputFile) -> FileId {
         self.last_id += 1;
         let id = FileId(self.last_id);
-        self.send(Job::Adopt { id, file });
+        let (jobs, queue) = mpsc::channel();
+        let (outlet, alive) = (self.outlet.clone(), self.alive.clone());
+        let run = move || {
+            serve(id, file, &queue, &outlet);
+            drop(alive);
+        };
+        // Without a thread the file is closed, and each write says so.
+        if std::thread::Builder::new().name("trace-file".into()).spawn(run).is_ok() {
+            self.open.insert(id, jobs);
+        }
         id
     }
 
     /// Appends; the answer comes through [`take_done`](Self::take_done).
     pub(super) fn write(&mut self, id: FileId, data: Bytes, sync: bool, close: bool) {
-        self.send(Job::Write { id, data, sync, close });
-    }
-
-    /// What was done since the last call, in order.
-    pub(super) fn take_done(&mut self) -> Vec<Input> {
-        std::mem::take(&mut lock(&self.done))
-    }
-
-    fn send(&mut self, job: Job) {
-        if let Some(jobs) = &self.jobs {
-            // The thread ends only with the channel.
-            let _ = jobs.send(job);
+        let job = Job { data, sync, close };
+        let taken = self.open.get(&id).is_some_and(|jobs| jobs.send(job).is_ok());
+        if close || !taken {
+            // What was sent is still done.
+            self.open.remove(&id);
         }
+        if !taken {
+            self.outlet.put(id, Err(closed()));
+        }
+    }
+
+    /// What was done since the last call, in the order of each file.
+    pub(super) fn take_done(&mut self) -> Vec<Input> {
+        std::mem::take(&mut lock(&self.outlet.done))
     }
 }
 
 impl Drop for Files {
-    /// Waits until all that was asked for is written.
+    /// Waits until all that was asked for is written, but not for ever.
     fn drop(&mut self) {
-        self.jobs = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.open.clear();
+        self.alive = None;
+        // Nobody sends: this ends when the last thread does, or when it takes too long.
+        let _ = self.ended.recv_timeout(LAST_WRITES);
     }
 }
 
@@ -100,25 +123,27 @@ fn failed(error: OsError) -> FileError {
     FileError { text: error.reason() }
 }
 
-fn perform(job: Job, open: &mut BTreeMap<FileId, OutputFile>) -> Option<Input> {
-    match job {
-        Job::Adopt { id, file } => {
-            open.insert(id, file);
-            None
-        }
-        Job::Write { id, data, sync, close } => {
-            let result = match open.get(&id) {
-                None => Err(FileError { text: "the file is closed".into() }),
-                Some(file) => {
-                    let written = file.append(&data);
-                    let synced = if sync { written.and_then(|()| file.sync()) } else { written };
-                    synced.map_err(failed)
-                }
-            };
-            if close || result.is_err() {
-                open.remove(&id);
+fn closed() -> FileError {
+    FileError { text: "the file is closed".into() }
+}
+
+/// Writes what comes to one file, until nothing can come any more. Each job is answered, also after the
+/// file failed.
+fn serve(id: FileId, file: OutputFile, queue: &mpsc::Receiver<Job>, outlet: &Outlet) {
+    let mut file = Some(file);
+    for job in queue {
+        let result = match &file {
+            None => Err(closed()),
+            Some(file) => {
+                let written = file.append(&job.data);
+                let synced = if job.sync { written.and_then(|()| file.sync()) } else { written };
+                synced.map_err(failed)
             }
-            Some(Input::FileWritten { file: id, result })
+        };
+        if job.close || result.is_err() {
+            // Before anybody hears of it: who waits for the end of a session finds a closed file.
+            file = None;
         }
+        outlet.put(id, result);
     }
 }
