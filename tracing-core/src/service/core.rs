@@ -179,6 +179,8 @@ pub struct Footprint {
     pub instances: usize,
     /// Flushes on their way.
     pub flushes: usize,
+    /// Commands kept for producers that do not ask for any yet.
+    pub unsent_commands: usize,
     /// Timers set.
     pub timers: usize,
     /// Permissions of producers to write to buffers that are gone: a later buffer of the same id would get
@@ -202,6 +204,7 @@ impl Service {
             buffers: self.buffers.len(),
             instances: self.sessions.values().map(|s| s.instances.len()).sum(),
             flushes: self.sessions.values().map(|s| s.flushes.len()).sum(),
+            unsent_commands: self.producers.values().map(|p| p.unsent.len()).sum(),
             timers: self.timers.len(),
             stale_grants: self
                 .producers

@@ -53,7 +53,7 @@ pub(super) struct Producer {
     /// Nobody reads its commands any more.
     gone: bool,
     stream: Option<CallId>,
-    unsent: VecDeque<(Bytes, Option<Region>)>,
+    pub(super) unsent: VecDeque<(Bytes, Option<Region>)>,
     log_lines: u32,
 }
 

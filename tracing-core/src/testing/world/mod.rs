@@ -262,6 +262,10 @@ impl World {
             || held.connections != self.connected
             || held.producers > self.connected
             || held.sources > held.producers * limits::DATA_SOURCES_PER_PRODUCER_MAX
+            || held.buffers > held.sessions * limits::BUFFERS_PER_SESSION_MAX
+            || held.instances > held.sessions * limits::INSTANCES_PER_SESSION_MAX
+            || held.flushes > held.sessions * (limits::FLUSHES_PENDING_MAX + 1)
+            || held.unsent_commands > held.producers * limits::COMMANDS_UNSENT_MAX
             || held.timers > held.sessions * 7 + held.flushes
             || held.stale_grants > 0
             || held.scratch_bytes > 2 * limits::COMMIT_CHUNK_BYTES_MAX
