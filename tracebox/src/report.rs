@@ -21,7 +21,8 @@ pub struct Outcome {
     pub stats: Option<TraceStats>,
 }
 
-/// Data the trace does not have although somebody wrote it, by reason; in the words of people.
+/// Data the trace does not have although somebody wrote it, by reason; in the words of people. The
+/// counters of the whole service are left out: what they count may be another session's, long ago.
 #[must_use]
 pub fn losses(stats: &TraceStats) -> Vec<String> {
     let sum = |count: fn(&protos::TraceStatsBufferStats) -> Option<u64>| {
@@ -42,8 +43,6 @@ pub fn losses(stats: &TraceStats) -> Vec<String> {
         ),
         (sum(|buffer| buffer.patches_failed), "patches that came too late"),
         (sum(|buffer| buffer.abi_violations), "chunks that broke the protocol"),
-        (stats.chunks_discarded.unwrap_or(0), "chunks for buffers that do not exist"),
-        (stats.patches_discarded.unwrap_or(0), "patches for buffers that do not exist"),
         (stats.invalid_packets.unwrap_or(0), "packets that are not valid"),
     ];
     let mut lines: Vec<String> = counts

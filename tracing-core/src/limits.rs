@@ -146,3 +146,6 @@ pub const HISTOGRAMS_PER_BUFFER_MAX: usize = 64 * 1024;
 /// Missing ids that the index of a sequence may keep places for, beside one per chunk that is there.
 /// Chunks further away are kept in a map, which is slower.
 pub const SEQUENCE_HOLES_MAX: usize = 16;
+
+/// Triggers and fences that a producer keeps while it has no service; what comes on top is dropped.
+pub const PRODUCER_CONTROLS_MAX: usize = 256;

@@ -34,6 +34,7 @@ use super::connection::{Connection, ConnectionWaker};
 use super::data_source::DataSource;
 use crate::error::OsError;
 use crate::ipc::port::ProducerPort;
+use crate::limits;
 use crate::os::socket::{Address, AddressError, defaults};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, lock, mpsc};
 
@@ -163,7 +164,7 @@ impl Shared {
 
     fn control(&self, control: Control) {
         let mut state = self.lock();
-        if !state.ended {
+        if !state.ended && state.controls.len() < limits::PRODUCER_CONTROLS_MAX {
             state.controls.push_back(control);
         }
         drop(state);
@@ -328,7 +329,7 @@ impl Producer {
         self.shared.wake();
     }
 
-    /// Fires triggers, if a session waits for them.
+    /// Fires triggers, if a session waits for them. Without a service the first 256 are kept for it.
     pub fn activate_triggers<T: Into<String>>(&self, names: impl IntoIterator<Item = T>) {
         let request = ActivateTriggersRequest {
             trigger_names: names.into_iter().map(Into::into).collect(),
