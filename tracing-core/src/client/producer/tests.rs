@@ -435,6 +435,7 @@ fn flush_acks_keep_their_order() {
     let scripted = Scripted::new(Some(keep));
     // Room for all that the source writes.
     scripted.setup_tracing(8 << 20, 32);
+    assert!(scripted.producer.sync(PATIENCE), "the memory is taken before there is other memory");
     // A second one means nothing: writers hold chunks of the first.
     scripted.setup_tracing(4096, 4);
     scripted.start(5);

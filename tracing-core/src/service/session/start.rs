@@ -75,18 +75,19 @@ impl Service {
         if let Some(consumer) = self.consumers.get_mut(&client) {
             consumer.session = Some(id);
         }
-        if create {
-            self.last_token += 1;
-            self.files_wanted.insert(self.last_token, id);
-            self.out.create_file(self.last_token, path);
-            return Ok(());
-        }
         if !write_into_file && let Some(file) = file {
             self.out.close_file(file);
         }
-        if let Err(error) = self.finish_enabling(id) {
+        // Before a file is created: a session that is refused leaves none behind.
+        if let Err(error) = self.allocate_buffers(id) {
             // The session owned the file by now; it is closed here, so the caller must not.
             self.fail_enabling(id, error);
+        } else if create {
+            self.last_token += 1;
+            self.files_wanted.insert(self.last_token, id);
+            self.out.create_file(self.last_token, path);
+        } else {
+            self.finish_enabling(id);
         }
         Ok(())
     }
@@ -111,9 +112,7 @@ impl Service {
             (Some(session), Ok(file)) => {
                 let id = session.id;
                 session.file = Some(SessionFile::new(file, &session.config));
-                if let Err(error) = self.finish_enabling(id) {
-                    self.fail_enabling(id, error);
-                }
+                self.finish_enabling(id);
             }
         }
     }
@@ -224,10 +223,9 @@ impl Service {
         Ok(())
     }
 
-    /// The last checks, and then the session is set up with all data sources that fit.
-    fn finish_enabling(&mut self, id: SessionId) -> Result<(), String> {
-        self.allocate_buffers(id)?;
-        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
+    /// All was checked: the session is set up with all data sources that fit.
+    fn finish_enabling(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
         let (strategy, note) = FlushStrategy::choose(&session.config);
         session.strategy = strategy;
         let deferred = session.config.deferred_start.unwrap_or(false);
@@ -259,7 +257,6 @@ impl Service {
         if !deferred {
             self.start_tracing(id);
         }
-        Ok(())
     }
 
     fn allocate_buffers(&mut self, id: SessionId) -> Result<(), String> {

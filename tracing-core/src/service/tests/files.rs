@@ -59,6 +59,19 @@ fn write_into_file_with_path() {
     assert_eq!(kinds(&packets).last().unwrap(), "TraceStats");
 }
 
+/// What is refused leaves no empty file, which would be in the way of the next try.
+#[test]
+fn a_refused_session_creates_no_file() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let mut config = TraceConfig { output_path: Some("/x".into()), ..into_file(&[]) };
+    config.buffers = vec![protos::TraceConfigBufferConfig::default()];
+    consumer.enable(&mut shell, config, None);
+    assert!(consumer.ended(&mut shell).unwrap().contains("Invalid buffer sizes"));
+    assert!(shell.files.is_empty());
+    assert!(shell.service.is_idle());
+}
+
 #[test]
 fn a_path_that_cannot_be_created() {
     let mut shell = Shell::new();
