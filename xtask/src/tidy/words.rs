@@ -7,12 +7,8 @@ pub fn check(texts: &[Text], findings: &mut Findings) {
     let todo = ["TO", "DO"].concat();
     let fixme = ["FIX", "ME"].concat();
     let ignore = ["#[", "ignore"].concat();
-    let homes = ["/ro", "/ho", "/Us", "/wo"].map(|s| match s {
-        "/ro" => "/root/",
-        "/ho" => "/home/",
-        "/Us" => "/Users/",
-        _ => "/work/",
-    });
+    // Where people keep their checkouts.
+    let homes = ["root", "home", "Users", "work"].map(|folder| format!("/{folder}/"));
     for text in texts {
         if text.path.starts_with("xtask/src/tidy/") {
             continue;
