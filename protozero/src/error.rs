@@ -27,8 +27,8 @@ pub enum DecodeErrorKind {
     VarintTooLong,
     /// Field number 0, or one above 2^29-1.
     FieldNumber,
-    /// A group, which traces do not use (wire types 3 and 4).
-    Group,
+    /// The end of a group that is not open: of none, or of another than the innermost one.
+    EndGroup,
     /// A wire type that does not exist (6 and 7).
     WireType,
     /// A known field came with another wire type than its schema says.
@@ -37,7 +37,7 @@ pub enum DecodeErrorKind {
     PackedLength,
     /// A string that is not UTF-8.
     Utf8,
-    /// Messages nested deeper than [`limits::DEPTH_MAX`](crate::decode::limits::DEPTH_MAX).
+    /// Messages or groups nested deeper than [`limits::DEPTH_MAX`](crate::decode::limits::DEPTH_MAX).
     TooDeep,
     /// More elements than the decoder's budget allows.
     TooManyElements,
@@ -59,7 +59,7 @@ impl fmt::Display for DecodeErrorKind {
             Self::Truncated => "the input ends inside a field",
             Self::VarintTooLong => "varint longer than 10 bytes",
             Self::FieldNumber => "field number out of range",
-            Self::Group => "groups are not supported",
+            Self::EndGroup => "end of a group that is not open",
             Self::WireType => "unknown wire type",
             Self::WireTypeMismatch => "wire type differs from the schema",
             Self::PackedLength => "packed run is not a multiple of its element width",

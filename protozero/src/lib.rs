@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Wire types: 0 a varint, 1 eight bytes, 2 a length and as many bytes (strings, messages, packed
-//! runs), 5 four bytes. Groups (3 and 4) do not occur in traces and are errors here.
+//! runs), 5 four bytes; 3 and 4 begin and end a group, a nested message without a length.
 //!
 //! # Quick start
 //!

@@ -24,6 +24,8 @@ pub enum Value<'a> {
     Fixed64(u64),
     /// Messages, strings, bytes, packed runs.
     Len(&'a [u8]),
+    /// The body of a group, between its two tags: a message. [`Field::raw`] has the tags as well.
+    Group(&'a [u8]),
     /// Four-byte numbers, little-endian.
     Fixed32(u32),
 }
@@ -101,6 +103,30 @@ impl<'a> Value<'a> {
     pub const fn bytes(self) -> Result<&'a [u8], DecodeErrorKind> {
         match self {
             Value::Len(bytes) => Ok(bytes),
+            _ => Err(DecodeErrorKind::WireTypeMismatch),
+        }
+    }
+
+    /// As the body of a message with a length, or of a group: whichever of the two it is.
+    ///
+    /// # Errors
+    /// [`DecodeErrorKind::WireTypeMismatch`] if it is neither.
+    #[inline]
+    pub const fn body(self) -> Result<&'a [u8], DecodeErrorKind> {
+        match self {
+            Value::Len(body) | Value::Group(body) => Ok(body),
+            _ => Err(DecodeErrorKind::WireTypeMismatch),
+        }
+    }
+
+    /// As the body of a group.
+    ///
+    /// # Errors
+    /// [`DecodeErrorKind::WireTypeMismatch`] if it is none.
+    #[inline]
+    pub const fn group(self) -> Result<&'a [u8], DecodeErrorKind> {
+        match self {
+            Value::Group(body) => Ok(body),
             _ => Err(DecodeErrorKind::WireTypeMismatch),
         }
     }

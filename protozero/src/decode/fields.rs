@@ -13,6 +13,7 @@
 //! ```
 
 use super::field::{Field, utf8};
+use super::group::group;
 use super::reader::field;
 use super::take::{self, Taken};
 use crate::error::{DecodeError, DecodeErrorKind};
@@ -95,6 +96,15 @@ impl<'a> Fields<'a> {
         }
         let start = self.start;
         self.take(|rest| unknown(start, tag, rest))
+    }
+
+    /// Reads the body of the group whose tag was just read, and passes over its end tag.
+    ///
+    /// # Errors
+    /// [`Malformed`] if the group does not end, or holds what is no field.
+    #[inline(always)]
+    pub fn group(&mut self, tag: u32) -> Result<&'a [u8], Malformed> {
+        self.take(|rest| group(rest, tag >> 3))
     }
 
     /// After [`Malformed`]: what is wrong, and the offset of the field. It is final, but for a string

@@ -7,6 +7,7 @@
 
 mod field;
 mod fields;
+mod group;
 pub mod limits;
 mod packed;
 mod reader;

@@ -21,6 +21,39 @@ fn varint(bytes: &[u8], at: &mut usize) -> Result<u64, DecodeErrorKind> {
     Err(DecodeErrorKind::VarintTooLong)
 }
 
+/// Passes over a group of which the begin tag was read; where its end tag begins.
+fn slow_group(
+    bytes: &[u8],
+    at: &mut usize,
+    number: u64,
+    depth: u32,
+) -> Result<usize, DecodeErrorKind> {
+    if depth > 100 {
+        return Err(DecodeErrorKind::TooDeep);
+    }
+    loop {
+        let start = *at;
+        let tag = varint(bytes, at)?;
+        if tag >> 3 == 0 || tag >> 32 != 0 {
+            return Err(DecodeErrorKind::FieldNumber);
+        }
+        let skip = match tag & 7 {
+            0 => varint(bytes, at).map(|_| 0)?,
+            1 => 8,
+            2 => varint(bytes, at)?,
+            3 => slow_group(bytes, at, tag >> 3, depth + 1).map(|_| 0)?,
+            4 if tag >> 3 == number => return Ok(start),
+            4 => return Err(DecodeErrorKind::EndGroup),
+            5 => 4,
+            _ => return Err(DecodeErrorKind::WireType),
+        };
+        if skip > (bytes.len() - *at) as u64 {
+            return Err(DecodeErrorKind::Truncated);
+        }
+        *at += skip as usize;
+    }
+}
+
 /// Fields as (number, value, where it begins, where it ends).
 type Slow<'a> = (Vec<(u32, Value<'a>, usize, usize)>, Option<DecodeError>);
 
@@ -55,7 +88,12 @@ fn slow(bytes: &[u8]) -> Slow<'_> {
                     at += len as usize;
                     Value::Len(&bytes[from..at])
                 }
-                3 | 4 => return Err(DecodeErrorKind::Group),
+                3 => {
+                    let from = at;
+                    let end = slow_group(bytes, &mut at, tag >> 3, 1)?;
+                    Value::Group(&bytes[from..end])
+                }
+                4 => return Err(DecodeErrorKind::EndGroup),
                 _ => return Err(DecodeErrorKind::WireType),
             };
             Ok((tag as u32 >> 3, value))
@@ -82,6 +120,8 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
         2 => vec(any::<u8>(), 0..20).prop_map(|b| [&[0x1a, b.len() as u8], &b[..]].concat()),
         1 => any::<[u8; 4]>().prop_map(|b| [&[0x25], &b[..]].concat()),
         1 => any::<[u8; 8]>().prop_map(|b| [&[0x81, 0x02], &b[..]].concat()),
+        // Beginnings and ends of groups: 4 inside of 3, more or less.
+        3 => prop_oneof![Just(0x1bu8), Just(0x1c), Just(0x23), Just(0x24)].prop_map(|b| vec![b]),
         1 => vec(any::<u8>(), 0..12),
         1 => vec(prop_oneof![Just(0x80u8), Just(0xff), any::<u8>()], 0..14),
     ];

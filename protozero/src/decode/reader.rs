@@ -6,6 +6,7 @@
 //! ```
 
 use super::field::{Field, Value};
+use super::group::group;
 use super::take;
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::wire::tag;
@@ -53,8 +54,9 @@ impl<'a> Reader<'a> {
     /// The next field, or `None` at the end.
     ///
     /// # Errors
-    /// [`DecodeError`] with the offset of the field that is malformed: cut short, a group, an
-    /// unknown wire type, a field number of 0 or above 2^29-1.
+    /// [`DecodeError`] with the offset of the field that is malformed: cut short, an
+    /// unknown wire type, a field number of 0 or above 2^29-1, a group that holds such a field,
+    /// has another one's end or is nested too deeply.
     #[inline]
     pub fn next_field(&mut self) -> Result<Option<Field<'a>>, DecodeError> {
         let start = self.rest;
@@ -87,7 +89,8 @@ pub(super) fn field<'a>(start: &'a [u8], tag: u32, rest: &'a [u8]) -> take::Take
         tag::FIXED32 => {
             take::array(rest).map(|(v, rest)| (Value::Fixed32(u32::from_le_bytes(v)), rest))?
         }
-        3 | 4 => return Err(DecodeErrorKind::Group),
+        tag::BEGIN_GROUP => group(rest, tag >> 3).map(|(v, rest)| (Value::Group(v), rest))?,
+        tag::END_GROUP => return Err(DecodeErrorKind::EndGroup),
         _ => return Err(DecodeErrorKind::WireType),
     };
     let raw = start.get(..start.len() - rest.len()).unwrap_or_default();

@@ -64,7 +64,7 @@ fn what_is_not_protobuf() {
     // Upstream cuts the number of tag 2^35 + 8 to 1.
     check(&[0x88, 0x80, 0x80, 0x80, 0x80, 1, 1], Err((FieldNumber, 0)));
     check(&[0xf8, 0xff, 0xff, 0xff, 0x1f, 1], Err((FieldNumber, 0)));
-    for (tag, kind) in [(0x0b, Group), (0x0c, Group), (0x0e, WireType), (0x0f, WireType)] {
+    for (tag, kind) in [(0x0c, EndGroup), (0x0e, WireType), (0x0f, WireType)] {
         check(&[8, 1, tag, 0], Err((kind, 2)));
     }
     let eleven = [8, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0];
@@ -176,4 +176,58 @@ fn bytes_cut_anywhere_end_in_one_error() {
         let (_, texts, _) = numbers(&whole[..end]);
         assert!(texts.iter().filter(|t| t.is_err()).count() <= 1, "{end}");
     }
+}
+
+#[test]
+fn groups() {
+    check(&[0x0b, 0x0c], Ok(&[(1, Value::Group(b""))]));
+    let nested = [0x0b, 8, 5, 0x13, 0x18, 7, 0x14, 0x0c, 8, 1];
+    check(&nested, Ok(&[(1, Value::Group(&nested[1..7])), (1, Value::Varint(1))]));
+    // Every wire type inside; an end tag within bytes is no end.
+    let all = [
+        0x1b, 8, 1, 0x11, 1, 2, 3, 4, 5, 6, 7, 8, 0x1a, 1, 0x1c, 0x15, 1, 2, 3, 4, 0x1b, 0x1c, 0x1c,
+    ];
+    check(&all, Ok(&[(3, Value::Group(&all[1..22]))]));
+    let field = Reader::new(&all).next_field().unwrap().unwrap();
+    assert_eq!((field.raw, field.value.body()), (&all[..], Ok(&all[1..22])));
+    assert_eq!((field.value.bytes(), field.value.group().is_ok()), (Err(WireTypeMismatch), true));
+    assert_eq!(Value::Len(b"").group(), Err(WireTypeMismatch));
+
+    check(&[0x0c], Err((EndGroup, 0)));
+    check(&[8, 1, 0x0b, 0x14], Err((EndGroup, 2)));
+    check(&[0x0b, 0x13, 0x0c, 0x14], Err((EndGroup, 0)));
+    for (body, kind) in [
+        (&[][..], Truncated),
+        (&[8], Truncated),
+        (&[0x1a, 2, 1], Truncated),
+        (&[0x13, 0x14], Truncated),
+        (&[0, 0, 0x0c], FieldNumber),
+        (&[0x0e, 0x0c], WireType),
+        (&[8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0x0c], VarintTooLong),
+    ] {
+        check(&[&[8, 1, 0x0b], body].concat(), Err((kind, 2)));
+    }
+}
+
+#[test]
+fn groups_have_a_deepest_level() {
+    for (depth, want) in [(100, None), (101, Some(TooDeep)), (1_000_000, Some(TooDeep))] {
+        let mut bytes = vec![0x0b; depth];
+        bytes.extend(vec![0x0c; depth]);
+        let error = Reader::new(&bytes).next_field().err();
+        assert_eq!(error, want.map(|kind: DecodeErrorKind| kind.at(0)), "{depth}");
+    }
+    assert_eq!(Reader::new(&vec![0x0b; 100]).next_field(), Err(Truncated.at(0)));
+}
+
+#[test]
+fn groups_of_typed_readers() {
+    let mut fields = Fields::new(&[0x0b, 8, 5, 0x0c, 24, 7, 0x0b, 0x14]);
+    assert_eq!(fields.next_tag(), Ok(Some(0x0b)));
+    assert_eq!(fields.group(0x0b), Ok(&[8, 5][..]));
+    assert_eq!((fields.next_tag(), fields.uint64()), (Ok(Some(24)), Ok(7)));
+    assert_eq!(fields.next_tag(), Ok(Some(0x0b)));
+    assert_eq!(fields.group(0x0b), Err(Malformed));
+    assert_eq!(fields.fail(), EndGroup.at(6));
+    assert_eq!(fields.next_tag(), Ok(None));
 }

@@ -9,6 +9,10 @@ pub const VARINT: u32 = 0;
 pub const FIXED64: u32 = 1;
 /// Wire type of everything with a length in front: messages, strings, bytes, packed runs.
 pub const LEN: u32 = 2;
+/// Wire type that opens a group: a nested message with an end tag instead of a length.
+pub const BEGIN_GROUP: u32 = 3;
+/// Wire type that ends the innermost open group.
+pub const END_GROUP: u32 = 4;
 /// Wire type of four-byte numbers.
 pub const FIXED32: u32 = 5;
 

@@ -343,7 +343,7 @@ fn errors_say_where() {
     fails::<Tree>(b"\x08", DecodeErrorKind::Truncated, 0);
     fails::<Tree>(b"\x08\x01\x12\x05\x08", DecodeErrorKind::Truncated, 2);
     // Inside left, inside right: the group at byte 8.
-    fails::<Tree>(b"\x08\x01\x12\x06\x1a\x04\x08\x01\x0b\x00", DecodeErrorKind::Group, 8);
+    fails::<Tree>(b"\x08\x01\x12\x06\x1a\x04\x08\x01\x0b\x00", DecodeErrorKind::FieldNumber, 8);
     fails::<Lists>(b"\x10\x01\x1a\x03\0\0\0", DecodeErrorKind::PackedLength, 2);
     fails::<Lists>(b"\x10\x01\x0a\x02\x01\x80", DecodeErrorKind::Truncated, 2);
     fails::<Tree>(b"\0\0", DecodeErrorKind::FieldNumber, 0);
