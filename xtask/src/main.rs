@@ -9,6 +9,7 @@ mod asan;
 mod bench;
 mod ci;
 mod codegen;
+mod conformance;
 mod ctx;
 mod fuzz;
 mod interop;
@@ -87,6 +88,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[CELL...] [--list] [--keep]",
         about: "fetch the C++ programs and trace with every combination of them and ours",
         run: interop::run,
+    },
+    Command {
+        name: "conformance",
+        arguments: "[FACE...]",
+        about: "fetch Google's conformance runner and pass it with each face of our code",
+        run: conformance::run,
     },
     Command {
         name: "bench",

@@ -6,7 +6,7 @@
 //! `peer` fetches the other side.
 
 mod cell;
-mod peer;
+pub mod peer;
 mod process;
 
 use crate::Outcome;

@@ -9,6 +9,7 @@ use crate::ctx::{Ctx, read};
 use crate::machine;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The suite with the programs, the suite with the libraries they run on, and what to take of each.
 const SUITES: &[(&str, &[&str])] =
@@ -125,6 +126,17 @@ fn launcher(script: &Path, path: &str) -> Outcome {
     let failed = |e| format!("{}: {e}", script.display());
     std::fs::write(script, text).map_err(failed)?;
     std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).map_err(failed)
+}
+
+/// A foreign program, to be started with the loader and the libraries of the peer.
+///
+/// # Errors
+/// As [`programs`].
+pub fn with_libraries(ctx: &Ctx, program: &Path) -> Result<Command, String> {
+    let libraries = programs(ctx)?.with_file_name("root").join("usr/lib/x86_64-linux-gnu");
+    let mut command = ctx.command(libraries.join("ld-linux-x86-64.so.2"));
+    command.arg("--library-path").arg(&libraries).arg(program);
+    Ok(command)
 }
 
 /// A Python that has the official schema; made at the first call.

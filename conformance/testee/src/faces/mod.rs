@@ -1,0 +1,60 @@
+//! Three ways through our code from what a request holds to what it asks for.
+
+mod owned;
+
+/// What a request holds.
+pub enum Input<'a> {
+    Binary(&'a [u8]),
+    Text(&'a str),
+}
+
+/// What it asks for.
+#[derive(Clone, Copy)]
+pub enum Output {
+    Binary,
+    Text { print_unknown: bool },
+}
+
+/// Why there is no answer.
+pub enum Failure {
+    Parse(String),
+    Serialize(String),
+    UnknownMessage,
+}
+
+/// Which code does the work.
+#[derive(Clone, Copy)]
+pub enum Face {
+    /// Generated owned messages.
+    Owned,
+}
+
+impl Face {
+    /// The face the command line calls `name`.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "owned" => Some(Self::Owned),
+            _ => None,
+        }
+    }
+
+    /// Whether this face offers the formats at all.
+    pub fn takes(self, input: &Input<'_>, output: &Output) -> bool {
+        matches!((input, output), (Input::Binary(_), Output::Binary))
+    }
+
+    /// Reads `input` as message `name` and writes it as `output`.
+    ///
+    /// # Errors
+    /// [`Failure`]: what the runner will be told.
+    pub fn convert(
+        self,
+        name: &str,
+        input: &Input<'_>,
+        output: &Output,
+    ) -> Result<Vec<u8>, Failure> {
+        match self {
+            Self::Owned => owned::convert(name, input, output),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The program that Google's `conformance_test_runner` asks: one request in, one response out, until
+//! the runner closes the pipe.
+//!
+//! ```text
+//!   runner ── u32 LE length, ConformanceRequest ──▶ stdin   testee
+//!          ◀── u32 LE length, ConformanceResponse ── stdout    │ at the end
+//!                                                              ▼
+//!                                  one line per category into the tally file
+//! ```
+//!
+//! `testee FACE TALLY`: the face decides which of our codes does the work (see [`faces`]); requests
+//! and responses themselves are always generated owned messages.
+#![forbid(unsafe_code)]
+
+mod faces;
+mod schema;
+mod tally;
+
+use faces::{Face, Failure, Input, Output};
+use protozero::Message as _;
+use schema::conformance::{
+    ConformanceRequest, ConformanceRequestPayload as Payload, ConformanceResponse,
+    ConformanceResponseResult as Answer, FailureSet, WireFormat,
+};
+use std::io::{self, Read, Write as _};
+use tally::Tally;
+
+/// No request comes near; what claims more is not a runner.
+const FRAME_BYTES_MAX: usize = 64 << 20;
+
+fn main() -> io::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let face = arguments.first().and_then(|name| Face::named(name));
+    let (Some(face), Some(path)) = (face, arguments.get(1)) else {
+        eprintln!("usage: testee owned|dynamic|copy TALLY");
+        std::process::exit(2);
+    };
+    let mut tally = Tally::default();
+    let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
+    while let Some(frame) = read_frame(&mut input)? {
+        let answer = answer(face, &frame, &mut tally);
+        let bytes = ConformanceResponse { result: Some(answer), ..Default::default() };
+        let bytes = bytes.encode_to_vec();
+        let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
+        output.write_all(&length.to_le_bytes())?;
+        output.write_all(&bytes)?;
+        output.flush()?;
+    }
+    tally.append_to(path)
+}
+
+/// The next request; none when the runner is done.
+fn read_frame(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
+    let mut length = [0; 4];
+    if input.read(&mut length[..1])? == 0 {
+        return Ok(None);
+    }
+    input.read_exact(&mut length[1..])?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > FRAME_BYTES_MAX {
+        return Err(io::Error::other("frame too long"));
+    }
+    let mut frame = vec![0; length];
+    input.read_exact(&mut frame)?;
+    Ok(Some(frame))
+}
+
+fn answer(face: Face, frame: &[u8], tally: &mut Tally) -> Answer {
+    let request = match ConformanceRequest::decode(frame) {
+        Ok(request) => request,
+        Err(error) => return Answer::RuntimeError(format!("request: {error}")),
+    };
+    let name = request.message_type.as_str();
+    if name == "conformance.FailureSet" {
+        // What the runner should expect to fail: nothing.
+        return Answer::ProtobufPayload(FailureSet::default().encode_to_vec());
+    }
+    let text = WireFormat::TEXT_FORMAT;
+    let format = request.requested_output_format;
+    let (input, category) = match &request.payload {
+        Some(Payload::ProtobufPayload(bytes)) if format == text => (Input::Binary(bytes), "text"),
+        Some(Payload::ProtobufPayload(bytes)) => (Input::Binary(bytes), "binary"),
+        Some(Payload::TextPayload(text)) => (Input::Text(text), "text"),
+        Some(Payload::JsonPayload(_)) => return tally.skip(name, "json"),
+        Some(Payload::JspbPayload(_)) => return tally.skip(name, "jspb"),
+        None => return Answer::RuntimeError("request without payload".to_owned()),
+    };
+    let output = match format {
+        WireFormat::PROTOBUF => Output::Binary,
+        WireFormat::TEXT_FORMAT => Output::Text { print_unknown: request.print_unknown_fields },
+        WireFormat::JSON => return tally.skip(name, "json"),
+        WireFormat::JSPB => return tally.skip(name, "jspb"),
+        other => return Answer::RuntimeError(format!("output format {other:?}")),
+    };
+    if !face.takes(&input, &output) {
+        return tally.skip(name, category);
+    }
+    tally.answer(name, category);
+    match (face.convert(name, &input, &output), output) {
+        (Ok(bytes), Output::Binary) => Answer::ProtobufPayload(bytes),
+        (Ok(bytes), Output::Text { .. }) => match String::from_utf8(bytes) {
+            Ok(text) => Answer::TextPayload(text),
+            Err(error) => Answer::SerializeError(error.to_string()),
+        },
+        (Err(Failure::Parse(why)), _) => Answer::ParseError(why),
+        (Err(Failure::Serialize(why)), _) => Answer::SerializeError(why),
+        // The runner aborts when it is told of an error here.
+        (Err(Failure::UnknownMessage), _) => tally.forget(name, category),
+    }
+}

