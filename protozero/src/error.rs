@@ -104,6 +104,14 @@ pub enum WriteError {
         /// Bytes of the body.
         len: u64,
     },
+    /// A message whose length is still open does not fit the window of `len` bytes in which its
+    /// length could be stored: see `WindowSink`.
+    WindowFull {
+        /// Bytes of the window.
+        len: usize,
+    },
+    /// What takes the bytes out of a sink's window failed; the sink has the reason.
+    Output,
 }
 
 impl fmt::Display for WriteError {
@@ -113,6 +121,10 @@ impl fmt::Display for WriteError {
             Self::Exhausted => f.write_str("no memory left to write into"),
             Self::RangeTooShort { len } => write!(f, "range of {len} bytes is too short"),
             Self::TooLong { len } => write!(f, "body of {len} bytes is too long"),
+            Self::WindowFull { len } => {
+                write!(f, "message outgrows the window of {len} bytes that its length waits in")
+            }
+            Self::Output => f.write_str("the output behind the window failed"),
         }
     }
 }

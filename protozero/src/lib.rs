@@ -94,6 +94,7 @@ pub mod owned;
 pub mod rt;
 mod service;
 pub mod sink;
+mod splice;
 #[cfg(feature = "text")]
 pub mod text;
 #[cfg(feature = "alloc")]

@@ -30,8 +30,19 @@ impl<'w> Scope<'w> {
     /// Opens message field `N` inside this one.
     #[inline(always)]
     pub fn nested<const N: u32>(&mut self) -> Scope<'_> {
+        self.open(const { tag::Encoded::new(N, tag::LEN) })
+    }
+
+    /// Opens the message field of a number that is known at run time only: rewriters and dynamic
+    /// messages. `None` if it is no field number (0, or above 2^29-1).
+    #[inline]
+    pub fn nested_by_number(&mut self, number: u32) -> Option<Scope<'_>> {
+        tag::Encoded::checked(number, tag::LEN).map(|tag| self.open(tag))
+    }
+
+    #[inline(always)]
+    fn open(&mut self, tag: tag::Encoded) -> Scope<'_> {
         let stream = &mut *self.stream;
-        let tag = const { tag::Encoded::new(N, tag::LEN) };
         let slot = match stream.cursor.open(tag, stream.head) {
             Some(offset) => Slot { range: stream.range, offset },
             None => stream.open_slow(tag),

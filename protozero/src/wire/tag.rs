@@ -44,4 +44,15 @@ impl Encoded {
         let (bytes, len) = super::varint::word(tag(number, wire_type) as u64);
         Self { bytes, len }
     }
+
+    /// The same for a number known at run time; `None` if there is no such field number.
+    #[inline]
+    #[must_use]
+    pub const fn checked(number: u32, wire_type: u32) -> Option<Self> {
+        if number == 0 || number > NUMBER_MAX {
+            return None;
+        }
+        let (bytes, len) = super::varint::word(tag(number, wire_type) as u64);
+        Some(Self { bytes, len })
+    }
 }
