@@ -29,6 +29,7 @@
 //!     command: "cargo xtask codegen".into(),
 //!     source_prefix: "schema/".into(),
 //!     root: "crate".into(),
+//!     open_enums: false,
 //!     text_feature: None,
 //! })?;
 //! assert_eq!(files[0].path, "shape/point.rs");
@@ -98,6 +99,9 @@ pub struct Config {
     /// Module of the receiving crate that `mod.rs` is re-exported from, as generated code may name
     /// it: `crate`, or `crate::schema`.
     pub root: String,
+    /// Every enum is open: a number this build does not know is a value like any other. Without
+    /// it the schema decides, and proto2's enums are closed: such a number is an unknown field.
+    pub open_enums: bool,
     /// Cargo feature of the receiving crate that descriptors hide behind; none: always there.
     pub text_feature: Option<String>,
 }
@@ -117,7 +121,7 @@ pub struct OutputFile {
 /// The first thing wrong with the schema: syntax, an unresolved name, a group, an import that is not
 /// among the sources.
 pub fn generate(config: &Config) -> Result<Vec<OutputFile>, Error> {
-    let schema = parse::parse(&config.sources)?;
+    let schema = parse::parse(&config.sources, config.open_enums)?;
     let names = names::Names::new(&schema);
     emit::files(config, &schema, &names)
 }
@@ -127,5 +131,5 @@ pub fn generate(config: &Config) -> Result<Vec<OutputFile>, Error> {
 /// # Errors
 /// As [`generate`].
 pub fn rows(sources: &[Source]) -> Result<Rows, Error> {
-    parse::parse(sources).map(|schema| model::dump::rows(&schema))
+    parse::parse(sources, true).map(|schema| model::dump::rows(&schema))
 }

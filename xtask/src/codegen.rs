@@ -51,6 +51,7 @@ fn config(root: &Path) -> Result<Config, String> {
         command: COMMAND.into(),
         source_prefix: "protos/".into(),
         root: "crate".into(),
+        open_enums: true,
         text_feature: Some("text".into()),
     })
 }

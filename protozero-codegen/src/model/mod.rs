@@ -3,6 +3,8 @@
 //! Everything is in declaration order, every reference is an index, and nothing of the parser's
 //! types is left. Messages and enums of all files share two flat lists; a file names its own.
 
+#![allow(dead_code, reason = "each face reads its part of it")]
+
 pub(crate) mod cycles;
 pub(crate) mod dump;
 #[cfg(test)]
@@ -24,15 +26,30 @@ pub(crate) struct Schema {
     pub enums: Vec<Enumeration>,
 }
 
+impl Schema {
+    /// Key and value of a map field; none if it is no map.
+    pub fn map_entry(&self, field: &Field) -> Option<(&Field, &Field)> {
+        let Kind::Message(MessageId(at)) = field.kind else { return None };
+        match &self.messages[at] {
+            Message { map_entry: true, fields, .. } => Some((fields.first()?, fields.get(1)?)),
+            _ => None,
+        }
+    }
+}
+
 /// One `.proto` file.
 #[derive(Clone, Debug)]
 pub(crate) struct File {
     pub path: String,
     pub comment: Vec<String>,
+    /// Code is made for it; otherwise others only refer to it.
+    pub emitted: bool,
     /// Outer before inner, in declaration order.
     pub messages: Vec<MessageId>,
     /// Those of the file, then those of its messages.
     pub enums: Vec<EnumId>,
+    /// Those at file scope; a message has its own.
+    pub extensions: Vec<Extension>,
     pub services: Vec<Service>,
 }
 
@@ -63,16 +80,33 @@ pub(crate) struct Message {
     pub fields: Vec<Field>,
     pub oneofs: Vec<Oneof>,
     pub deprecated: bool,
+    /// The entry of a map: exactly `key = 1` and `value = 2`. No `.proto` names it.
+    pub map_entry: bool,
+    /// Numbers others may extend it with.
+    pub extension_ranges: Vec<core::ops::Range<u32>>,
+    /// Extensions declared inside it; it is only their scope.
+    pub extensions: Vec<Extension>,
 }
 
-/// How often a field may stand in a message.
+/// A field that one file adds to a message of any file.
+#[derive(Clone, Debug)]
+pub(crate) struct Extension {
+    /// Its full name: where it stands, and the field's name.
+    pub path: Path,
+    /// The message it adds to.
+    pub extendee: MessageId,
+    /// [`Label::Optional`] or [`Label::Repeated`], in no oneof.
+    pub field: Field,
+}
+
+/// How often a field may stand in a message, and for a singular one what its absence means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Label {
-    /// At most once, and its absence can be told from its default.
+    /// At most once, and its absence can be told from its default: explicit presence.
     Optional,
     /// Once, says the schema; we read it as [`Label::Optional`].
     Required,
-    /// proto3 without `optional`: the default is not written.
+    /// At most once, and the default is not written: implicit presence.
     Implicit,
     Repeated,
 }
@@ -84,7 +118,14 @@ pub(crate) struct Field {
     pub number: u32,
     pub label: Label,
     pub kind: Kind,
+    /// Repeated elements are written as one run.
     pub packed: bool,
+    /// A message between a begin and an end tag (a group) instead of behind a length.
+    pub delimited: bool,
+    /// A string that must be UTF-8, or the message is refused.
+    pub utf8: bool,
+    /// Name in JSON: the schema's word, or the name in lower camel case.
+    pub json_name: String,
     pub deprecated: bool,
     /// Index into [`Message::oneofs`].
     pub oneof: Option<usize>,
@@ -184,6 +225,9 @@ pub(crate) struct Enumeration {
     pub file: usize,
     pub comment: Vec<String>,
     pub values: Vec<EnumValue>,
+    /// Numbers it does not name are no values of it, but unknown fields. Never with
+    /// [`Config::open_enums`](crate::Config::open_enums).
+    pub closed: bool,
     pub deprecated: bool,
 }
 
@@ -212,5 +256,7 @@ pub(crate) struct Method {
     pub response: MessageId,
     /// Many responses to one request.
     pub streaming: bool,
+    /// Many requests in one call.
+    pub client_streaming: bool,
     pub comment: Vec<String>,
 }

@@ -3,7 +3,7 @@ use crate::parse::parse;
 
 fn boxed(text: &str) -> Vec<String> {
     let source = Source { path: "t.proto".into(), text: format!("syntax = \"proto2\"; {text}") };
-    let schema = parse(&[source]).unwrap();
+    let schema = parse(&[source], true).unwrap();
     schema
         .messages
         .iter()

@@ -28,6 +28,7 @@ fn run(sources: Vec<Source>) -> Vec<OutputFile> {
         command: "cargo test -p protozero-codegen".into(),
         source_prefix: "tests/cases/".into(),
         root: "crate::golden".into(),
+        open_enums: true,
         text_feature: None,
     })
     .unwrap()
@@ -69,6 +70,7 @@ fn faces_can_be_left_out() {
         command: "x".into(),
         source_prefix: String::new(),
         root: "crate".into(),
+        open_enums: true,
         text_feature: None,
     })
     .unwrap();

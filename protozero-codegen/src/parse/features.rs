@@ -1,0 +1,112 @@
+//! What a file's syntax or edition means for each of its fields: presence, packing, framing.
+//!
+//! proto2 and proto3 are two fixed settings. An edition is a setting that files, messages, fields,
+//! oneofs and enums change for what they contain. The descriptor types we are given are older than
+//! editions; what they do not know they keep as unknown fields, and from there it is read here
+//! (numbers: `descriptor.proto`).
+
+use protobuf::descriptor::{
+    DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
+    OneofDescriptorProto,
+};
+use protobuf::well_known_types::empty::Empty;
+use protobuf::{Message as _, MessageField, UnknownValueRef};
+
+/// What the absence of a singular field means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Presence {
+    Explicit,
+    Implicit,
+    Required,
+}
+
+/// The features that concern encoding, resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Features {
+    pub presence: Presence,
+    pub closed: bool,
+    pub packed: bool,
+    pub utf8: bool,
+    pub delimited: bool,
+}
+
+const PROTO2: Features = Features {
+    presence: Presence::Explicit,
+    closed: true,
+    packed: false,
+    utf8: false,
+    delimited: false,
+};
+
+const PROTO3: Features = Features {
+    presence: Presence::Implicit,
+    closed: false,
+    packed: true,
+    utf8: true,
+    delimited: false,
+};
+
+const EDITION_2023: Features = Features { presence: Presence::Explicit, ..PROTO3 };
+
+/// `FileDescriptorProto.edition`.
+const EDITION: u32 = 14;
+/// `Edition.EDITION_2023`.
+const YEAR_2023: u64 = 1000;
+
+impl Features {
+    /// # Errors
+    /// What is wrong with the file's syntax: one we do not know.
+    pub fn of_file(d: &FileDescriptorProto) -> Result<Self, String> {
+        let start = match d.syntax() {
+            "" | "proto2" => PROTO2,
+            "proto3" => PROTO3,
+            "editions" => match d.special_fields.unknown_fields().get(EDITION) {
+                Some(UnknownValueRef::Varint(YEAR_2023)) => EDITION_2023,
+                _ => return Err("this edition is not known; 2023 is".into()),
+            },
+            other => return Err(format!("syntax {other} is not known")),
+        };
+        Ok(start.with(&d.options, 50))
+    }
+
+    pub fn of_message(self, d: &DescriptorProto) -> Self {
+        self.with(&d.options, 12)
+    }
+
+    pub fn of_field(self, d: &FieldDescriptorProto) -> Self {
+        self.with(&d.options, 21)
+    }
+
+    pub fn of_oneof(self, d: &OneofDescriptorProto) -> Self {
+        self.with(&d.options, 1)
+    }
+
+    pub fn of_enum(self, d: &EnumDescriptorProto) -> Self {
+        self.with(&d.options, 7)
+    }
+
+    /// `options` as changed by their field `number`, a `FeatureSet`.
+    fn with<O: protobuf::Message>(mut self, options: &MessageField<O>, number: u32) -> Self {
+        let Some(options) = options.as_ref() else { return self };
+        for (at, value) in options.special_fields().unknown_fields() {
+            let UnknownValueRef::LengthDelimited(set) = value else { continue };
+            let Some(set) = (at == number).then(|| Empty::parse_from_bytes(set).ok()).flatten()
+            else {
+                continue;
+            };
+            for (feature, value) in set.special_fields.unknown_fields() {
+                match (feature, value) {
+                    (1, UnknownValueRef::Varint(1)) => self.presence = Presence::Explicit,
+                    (1, UnknownValueRef::Varint(2)) => self.presence = Presence::Implicit,
+                    (1, UnknownValueRef::Varint(3)) => self.presence = Presence::Required,
+                    (2, UnknownValueRef::Varint(v)) => self.closed = v == 2,
+                    (3, UnknownValueRef::Varint(v)) => self.packed = v == 1,
+                    (4, UnknownValueRef::Varint(v)) => self.utf8 = v == 2,
+                    (5, UnknownValueRef::Varint(v)) => self.delimited = v == 2,
+                    _ => {}
+                }
+            }
+        }
+        self
+    }
+}
