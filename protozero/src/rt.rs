@@ -116,6 +116,18 @@ pub fn message<'a, const N: u32, W: Writer<'a>>(scope: &'a mut Scope<'_>) -> W {
     W::from_scope(scope.nested::<N>())
 }
 
+/// Opens a group, or a message with delimited encoding.
+#[inline(always)]
+pub fn group<'a, const N: u32, W: Writer<'a>>(scope: &'a mut Scope<'_>) -> W {
+    W::from_scope(scope.group::<N>())
+}
+
+/// Appends a group whose body (the fields between its tags) is encoded already.
+#[inline]
+pub fn group_raw<const N: u32>(scope: &mut Scope<'_>, body: &[u8]) {
+    scope.group::<N>().raw(body);
+}
+
 /// Appends fields that are encoded already.
 #[inline]
 pub fn raw(scope: &mut Scope<'_>, fields: &[u8]) {

@@ -14,9 +14,17 @@ pub struct Scope<'w> {
     slot: Slot,
     /// Offset of the next outer open slot of the same range.
     outer: u32,
-    root: bool,
+    end: End,
     /// Where the body begins, as a position of the stream.
     body: u64,
+}
+
+/// How a message ends.
+#[derive(Clone, Copy)]
+enum End {
+    Root,
+    Length,
+    Group(tag::Encoded),
 }
 
 impl<'w> Scope<'w> {
@@ -24,7 +32,7 @@ impl<'w> Scope<'w> {
     pub(super) fn root(stream: &'w mut Stream<'w>) -> Self {
         let slot = Slot { range: stream.range, offset: NONE };
         let body = stream.written();
-        Self { stream, slot, outer: NONE, root: true, body }
+        Self { stream, slot, outer: NONE, end: End::Root, body }
     }
 
     /// Opens message field `N` inside this one.
@@ -52,7 +60,19 @@ impl<'w> Scope<'w> {
         let outer = stream.head;
         stream.head = slot.offset;
         let body = stream.written();
-        Scope { stream, slot, outer, root: false, body }
+        Scope { stream, slot, outer, end: End::Length, body }
+    }
+
+    /// Opens field `N` of group kind, or of a message with delimited encoding: what is written
+    /// follows a tag without a length, and a second tag ends it.
+    #[inline(always)]
+    pub fn group<const N: u32>(&mut self) -> Scope<'_> {
+        let stream = &mut *self.stream;
+        stream.tag(const { tag::Encoded::new(N, tag::BEGIN_GROUP) });
+        let slot = Slot { range: stream.range, offset: NONE };
+        let body = stream.written();
+        let end = End::Group(const { tag::Encoded::new(N, tag::END_GROUP) });
+        Scope { stream, slot, outer: NONE, end, body }
     }
 
     /// Bytes of the message so far, not counting its own tag and length.
@@ -74,9 +94,12 @@ impl Drop for Scope<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         let stream = &mut *self.stream;
-        if self.root {
-            stream.end_root();
-        } else if self.slot.range == stream.range
+        match self.end {
+            End::Root => return stream.end_root(),
+            End::Group(tag) => return stream.tag(tag),
+            End::Length => {}
+        }
+        if self.slot.range == stream.range
             && self.slot.offset == stream.head
             && stream.cursor.close(self.slot.offset)
         {

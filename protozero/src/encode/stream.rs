@@ -176,6 +176,12 @@ impl<S: ?Sized + Sink> StreamOf<S> {
         }
     }
 
+    /// Appends a tag alone.
+    #[inline]
+    pub(super) fn tag(&mut self, tag: tag::Encoded) {
+        self.write(&tag.bytes.to_le_bytes()[..tag.len]);
+    }
+
     /// Appends a tag and reserves four bytes in one piece; if they do not fit the current range its
     /// tail stays unwritten. The slot holds the list of open ones and is not part of it yet.
     #[cold]

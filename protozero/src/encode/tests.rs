@@ -116,6 +116,17 @@ fn golden_nested() {
 }
 
 #[test]
+fn golden_groups() {
+    check(|s| drop(s.group::<1>()), "0b 0c");
+    check(|s| rt::uint32::<2>(&mut s.group::<16>(), 2), "8301 1002 8401");
+    check(|s| rt::group_raw::<3>(s, &[8, 1]), "1b 0801 1c");
+    check(
+        |s| rt::uint32::<2>(&mut s.nested::<1>().group::<2>().nested::<3>(), 5),
+        "0a06 13 1a02 1005 14",
+    );
+}
+
+#[test]
 fn a_message_over_three_ranges() {
     // 24 bytes of body do not fit 16: the length comes later, in four bytes.
     let mut stream = Ranges::stream(&[16, 16, 16]);
