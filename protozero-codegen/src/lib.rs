@@ -29,8 +29,7 @@
 //!     command: "cargo xtask codegen".into(),
 //!     source_prefix: "schema/".into(),
 //!     root: "crate".into(),
-//!     open_enums: false,
-//!     text_feature: None,
+//!     ..Config::default()
 //! })?;
 //! assert_eq!(files[0].path, "shape/point.rs");
 //! assert!(files[0].text.contains("pub struct PointWriter<'w>"));
@@ -64,7 +63,7 @@ pub struct Source {
 }
 
 /// Which code is made for each message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faces {
     /// Plain structs with `#[derive(protozero::Message)]`, and oneof enums.
     pub owned: bool,
@@ -85,7 +84,7 @@ impl Faces {
 }
 
 /// What to generate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Config {
     /// The schema. Every import must be among them, except `google/protobuf/*.proto`, which may be
     /// imported for its options but not for its types.
@@ -104,6 +103,20 @@ pub struct Config {
     pub open_enums: bool,
     /// Cargo feature of the receiving crate that descriptors hide behind; none: always there.
     pub text_feature: Option<String>,
+    /// Areas: path prefix of `.proto` files to the Cargo feature of the receiving crate that their
+    /// code hides behind; the longest prefix decides, an empty feature means always. A field whose
+    /// type lies in another area is there with that area alone; without it the field is unknown to
+    /// readers and owned messages, which keep it verbatim, and writers take it encoded (`NAME_raw`).
+    pub features: Vec<(String, String)>,
+}
+
+impl Config {
+    /// The feature that the code of a `.proto` file hides behind.
+    pub(crate) fn feature(&self, path: &str) -> Option<&str> {
+        let areas = self.features.iter().filter(|(prefix, _)| path.starts_with(prefix.as_str()));
+        let (_, feature) = areas.max_by_key(|(prefix, _)| prefix.len())?;
+        (!feature.is_empty()).then_some(feature)
+    }
 }
 
 /// One generated file.

@@ -53,6 +53,7 @@ fn config(root: &Path) -> Result<Config, String> {
         root: "crate".into(),
         open_enums: true,
         text_feature: Some("text".into()),
+        features: Vec::new(),
     })
 }
 

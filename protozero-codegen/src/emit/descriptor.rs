@@ -33,7 +33,8 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
                 quote! { d::Kind::#variant }
             }
         };
-        quote! { d::#label(#name, #number, #kind) }
+        let gate = cx.gate(f);
+        quote! { #gate d::#label(#name, #number, #kind) }
     });
     quote! {
         #cfg

@@ -64,7 +64,8 @@ fn field(cx: &Context<'_>, f: &Field, name: &proc_macro2::Ident) -> TokenStream 
         _ if f.boxed => (quote! { , boxed }, quote! { Option<Box<#scalar>> }),
         _ => (quote! {}, quote! { Option<#scalar> }),
     };
-    quote! { #doc #[pb(#kind, #number #flag)] pub #name: #ty, }
+    let gate = cx.gate(f);
+    quote! { #doc #gate #[pb(#kind, #number #flag)] pub #name: #ty, }
 }
 
 fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStream {
@@ -82,7 +83,8 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
             true => (quote! { , boxed }, quote! { Box<#scalar> }),
             false => (quote! {}, quote! { #scalar }),
         };
-        Some(quote! { #doc #[pb(#kind, #number #flag)] #variant(#ty), })
+        let gate = cx.gate(f);
+        Some(quote! { #doc #gate #[pb(#kind, #number #flag)] #variant(#ty), })
     });
     quote! {
         #doc
@@ -113,7 +115,9 @@ fn defaults(cx: &Context<'_>, message: &Message, name: &proc_macro2::Ident) -> T
                 (scalar, quote! { self.#field.unwrap_or(#value) })
             }
         };
+        let gate = cx.gate(f);
         getters.push(quote! {
+            #gate
             #[doc = #doc]
             #[must_use]
             pub fn #getter(&self) -> #ty { #body }

@@ -18,11 +18,13 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let declared = message.fields.iter().zip(&variants).map(|(f, variant)| {
         let doc = summary(&f.comment);
         let ty = borrowed(cx, f);
-        quote! { #doc #variant(#ty), }
+        let gate = cx.gate(f);
+        quote! { #doc #gate #variant(#ty), }
     });
     let arms = message.fields.iter().zip(&variants).map(|(f, variant)| {
         let tag = Literal::u32_unsuffixed(f.number << 3 | f.kind.wire_type());
         let read = rt(f.kind);
+        let gate = cx.gate(f);
         let value = match f.kind {
             Kind::Enum(id) => {
                 let ty = cx.enumeration(id);
@@ -36,9 +38,9 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         };
         let run = (f.label == Label::Repeated && f.kind.packable()).then(|| {
             let run = Literal::u32_unsuffixed(f.number << 3 | PACKED);
-            quote! { #run => return rt::run(f, #tag), }
+            quote! { #gate #run => return rt::run(f, #tag), }
         });
-        quote! { #tag => Self::#variant(#value), #run }
+        quote! { #gate #tag => Self::#variant(#value), #run }
     });
     let full = message.path.full();
     let reader_doc = format!(" Reads a `{full}` where it lies, field by field.");

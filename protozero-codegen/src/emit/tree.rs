@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use crate::Config;
 use crate::model::Schema;
 use crate::names::raw;
 
@@ -47,11 +48,12 @@ pub(crate) fn modules(schema: &Schema) -> Vec<ModulePath> {
 #[derive(Default)]
 struct Node {
     file: bool,
+    feature: Option<String>,
     children: BTreeMap<String, Node>,
 }
 
 /// Tokens of `mod.rs`.
-pub(crate) fn emit(schema: &Schema, modules: &[ModulePath]) -> TokenStream {
+pub(crate) fn emit(config: &Config, schema: &Schema, modules: &[ModulePath]) -> TokenStream {
     let mut root = Node::default();
     let mut uses = Vec::new();
     for (file, module) in schema.files.iter().zip(modules) {
@@ -60,15 +62,21 @@ pub(crate) fn emit(schema: &Schema, modules: &[ModulePath]) -> TokenStream {
             node = node.children.entry(part.clone()).or_default();
         }
         node.file = true;
+        node.feature = config.feature(&file.path).map(str::to_owned);
+        let gate = gate(node.feature.as_deref());
         let idents = module.0.iter().map(|part| raw(part));
         let something =
             !(file.messages.is_empty() && file.enums.is_empty() && file.services.is_empty());
         if something {
-            uses.push(quote! { pub use #(#idents)::* ::*; });
+            uses.push(quote! { #gate pub use #(#idents)::* ::*; });
         }
     }
     let mods = declare(&root, "");
     quote! { #(#uses)* #mods }
+}
+
+fn gate(feature: Option<&str>) -> TokenStream {
+    feature.iter().map(|f| quote! { #[cfg(feature = #f)] }).collect()
 }
 
 fn declare(node: &Node, path: &str) -> TokenStream {
@@ -77,7 +85,8 @@ fn declare(node: &Node, path: &str) -> TokenStream {
         .map(|(name, child)| {
             let id = raw(name);
             if child.file {
-                return quote! { pub mod #id; };
+                let gate = gate(child.feature.as_deref());
+                return quote! { #gate pub mod #id; };
             }
             let path = format!("{path}{name}/");
             let doc = format!(" Schemas of `{path}`.");

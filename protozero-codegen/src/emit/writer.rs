@@ -51,12 +51,14 @@ fn setter(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> TokenS
     let name = raw(plain);
     let number = Literal::u32_unsuffixed(f.number);
     let call = rt(f.kind);
+    let gate = cx.gate(f);
     match f.kind {
         Kind::Message(id) => {
             let writer = cx.writer(id);
             let pre = raw(&taken.take(format!("{plain}_raw")));
             return quote! {
                 #doc
+                #gate
                 #[inline]
                 pub fn #name(&mut self) -> #writer<'_> {
                     rt::message::<#number, _>(&mut self.s)
@@ -95,6 +97,7 @@ fn setter(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> TokenS
         };
         return quote! {
             #doc
+            #gate
             #[inline]
             pub fn #name(&mut self, values: impl IntoIterator<Item = #ty>) -> &mut Self {
                 rt::#call::<#number>(&mut self.s, #values);
@@ -109,6 +112,7 @@ fn setter(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> TokenS
     };
     quote! {
         #doc
+        #gate
         #[inline]
         pub fn #name(&mut self, value: #ty) -> &mut Self {
             rt::#call::<#number>(&mut self.s, #value);

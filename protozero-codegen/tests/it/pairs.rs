@@ -29,7 +29,7 @@ fn run(sources: Vec<Source>) -> Vec<OutputFile> {
         source_prefix: "tests/cases/".into(),
         root: "crate::golden".into(),
         open_enums: true,
-        text_feature: None,
+        ..Config::default()
     })
     .unwrap()
 }
@@ -71,7 +71,7 @@ fn faces_can_be_left_out() {
         source_prefix: String::new(),
         root: "crate".into(),
         open_enums: true,
-        text_feature: None,
+        ..Config::default()
     })
     .unwrap();
     let all: String = files.iter().map(|f| f.text.as_str()).collect();
