@@ -48,18 +48,19 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
 
 fn setter(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> TokenStream {
     let doc = summary(&f.comment);
+    let head = {
+        let gate = cx.gate(f);
+        quote! { #doc #gate #[inline] }
+    };
     let name = raw(plain);
     let number = Literal::u32_unsuffixed(f.number);
     let call = rt(f.kind);
-    let gate = cx.gate(f);
     match f.kind {
         Kind::Message(id) => {
             let writer = cx.writer(id);
             let pre = raw(&taken.take(format!("{plain}_raw")));
             return quote! {
-                #doc
-                #gate
-                #[inline]
+                #head
                 pub fn #name(&mut self) -> #writer<'_> {
                     rt::message::<#number, _>(&mut self.s)
                 }
@@ -96,9 +97,7 @@ fn setter(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> TokenS
             _ => quote! { values },
         };
         return quote! {
-            #doc
-            #gate
-            #[inline]
+            #head
             pub fn #name(&mut self, values: impl IntoIterator<Item = #ty>) -> &mut Self {
                 rt::#call::<#number>(&mut self.s, #values);
                 self
@@ -111,9 +110,7 @@ fn setter(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> TokenS
         _ => (ty, quote! { value }),
     };
     quote! {
-        #doc
-        #gate
-        #[inline]
+        #head
         pub fn #name(&mut self, value: #ty) -> &mut Self {
             rt::#call::<#number>(&mut self.s, #value);
             self
