@@ -47,11 +47,8 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
 }
 
 fn setter(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> TokenStream {
-    let doc = summary(&f.comment);
-    let head = {
-        let gate = cx.gate(f);
-        quote! { #doc #gate #[inline] }
-    };
+    let (doc, gate) = (summary(&f.comment), cx.gate(f));
+    let head = quote! { #doc #gate #[inline] };
     let name = raw(plain);
     let number = Literal::u32_unsuffixed(f.number);
     let call = rt(f.kind);
@@ -74,8 +71,7 @@ fn setter(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> TokenS
         Kind::Bytes => {
             let gather = raw(&taken.take(format!("{plain}_gather")));
             return quote! {
-                #doc
-                #[inline]
+                #head
                 pub fn #name(&mut self, value: &[u8]) -> &mut Self {
                     rt::bytes::<#number>(&mut self.s, value);
                     self
