@@ -101,7 +101,9 @@ pub mod text;
 mod unknown;
 pub mod wire;
 
-pub use decode::{DecodeContext, Field, Reader, Value};
+#[cfg(feature = "alloc")]
+pub use decode::FrameReader;
+pub use decode::{DecodeContext, Field, Reader, ScatteredReader, Value};
 pub use encode::{OpenSlots, Range, Scope, Sink, Slot, Stream, StreamOf};
 pub use error::{DecodeError, DecodeErrorKind, WriteError};
 #[cfg(feature = "alloc")]

@@ -14,68 +14,88 @@ use super::take::{self, Taken};
 use crate::error::DecodeErrorKind;
 use crate::wire::tag;
 
-/// Numbers of the groups that are open, the innermost last.
-pub(super) struct Open {
-    numbers: [u32; DEPTH_MAX as usize],
-    depth: usize,
+/// What the fields of a group are taken from.
+pub(super) trait Source {
+    /// Bytes left.
+    fn left(&self) -> usize;
+    /// Takes a tag.
+    fn tag(&mut self) -> Result<u32, DecodeErrorKind>;
+    /// Takes a varint.
+    fn varint(&mut self) -> Result<u64, DecodeErrorKind>;
+    /// Takes as many bytes, and forgets them.
+    fn skip(&mut self, len: u64) -> Result<(), DecodeErrorKind>;
 }
 
-impl Open {
-    /// The group `number` alone.
-    #[inline]
-    pub(super) const fn new(number: u32) -> Self {
-        let mut numbers = [0; DEPTH_MAX as usize];
-        numbers[0] = number;
-        Self { numbers, depth: 1 }
-    }
-
-    /// A group begins.
-    #[inline]
-    pub(super) fn begin(&mut self, number: u32) -> Result<(), DecodeErrorKind> {
-        let slot = self.numbers.get_mut(self.depth).ok_or(DecodeErrorKind::TooDeep)?;
-        *slot = number;
-        self.depth += 1;
-        Ok(())
-    }
-
-    /// A group ends; was it the outermost one?
-    #[inline]
-    pub(super) fn end(&mut self, number: u32) -> Result<bool, DecodeErrorKind> {
-        self.depth = self.depth.saturating_sub(1);
-        if self.numbers.get(self.depth) == Some(&number) {
-            Ok(self.depth == 0)
-        } else {
-            Err(DecodeErrorKind::EndGroup)
+/// Takes the group `number`, whose begin tag was taken, and its end tag. Gives how many bytes were
+/// left before the latter.
+pub(super) fn pass(from: &mut impl Source, number: u32) -> Result<usize, DecodeErrorKind> {
+    // Numbers of the groups that are open, the innermost last.
+    let mut open = [0; DEPTH_MAX as usize];
+    let mut depth = 0;
+    let mut begin = Some(number);
+    loop {
+        if let Some(number) = begin {
+            *open.get_mut(depth).ok_or(DecodeErrorKind::TooDeep)? = number;
+            depth += 1;
         }
+        let left = from.left();
+        let tag = from.tag()?;
+        begin = None;
+        match tag & 7 {
+            tag::VARINT => drop(from.varint()?),
+            tag::FIXED64 => from.skip(8)?,
+            tag::LEN => {
+                let len = from.varint()?;
+                from.skip(len)?;
+            }
+            tag::BEGIN_GROUP => begin = Some(tag >> 3),
+            tag::END_GROUP => {
+                depth = depth.saturating_sub(1);
+                if open.get(depth) != Some(&(tag >> 3)) {
+                    return Err(DecodeErrorKind::EndGroup);
+                }
+                if depth == 0 {
+                    return Ok(left);
+                }
+            }
+            tag::FIXED32 => from.skip(4)?,
+            _ => return Err(DecodeErrorKind::WireType),
+        }
+    }
+}
+
+impl Source for &[u8] {
+    #[inline]
+    fn left(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn tag(&mut self) -> Result<u32, DecodeErrorKind> {
+        let (tag, rest) = take::tag(self)?;
+        *self = rest;
+        Ok(tag)
+    }
+
+    #[inline]
+    fn varint(&mut self) -> Result<u64, DecodeErrorKind> {
+        let (value, rest) = take::varint(self)?;
+        *self = rest;
+        Ok(value)
+    }
+
+    #[inline]
+    fn skip(&mut self, len: u64) -> Result<(), DecodeErrorKind> {
+        *self = take::exactly(self, len)?.1;
+        Ok(())
     }
 }
 
 /// Takes the body of the group `number`, whose begin tag was taken, and its end tag after it.
 #[inline(never)]
 pub(super) fn group(from: &[u8], number: u32) -> Taken<'_, &[u8]> {
-    let mut open = Open::new(number);
     let mut rest = from;
-    loop {
-        let (next, after) = take::tag(rest)?;
-        let number = next >> 3;
-        let after = match next & 7 {
-            tag::VARINT => take::varint(after)?.1,
-            tag::FIXED64 => take::array::<8>(after)?.1,
-            tag::LEN => take::bytes(after)?.1,
-            tag::BEGIN_GROUP => {
-                open.begin(number)?;
-                after
-            }
-            tag::END_GROUP => {
-                if open.end(number)? {
-                    let body = from.get(..from.len() - rest.len()).unwrap_or_default();
-                    return Ok((body, after));
-                }
-                after
-            }
-            tag::FIXED32 => take::array::<4>(after)?.1,
-            _ => return Err(DecodeErrorKind::WireType),
-        };
-        rest = after;
-    }
+    let left = pass(&mut rest, number)?;
+    let body = from.len().checked_sub(left).and_then(|len| from.get(..len));
+    Ok((body.unwrap_or_default(), rest))
 }

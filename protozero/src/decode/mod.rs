@@ -2,23 +2,34 @@
 //!
 //! [`Reader`] walks the fields of one message; a nested message is a byte slice that another reader
 //! may walk. The typed readers of generated code sit on the same functions and match on whole tags.
+//! [`ScatteredReader`] does what `Reader` does for a message that lies in several slices, and
+//! `FrameReader` finds the messages of a stream; only the latter needs memory of its own.
+//!
 //! What is not protobuf ends the walk with a [`DecodeError`](crate::DecodeError); so ends a message
 //! that stops in the middle of a field.
 
 mod field;
 mod fields;
+#[cfg(feature = "alloc")]
+mod frames;
 mod group;
 pub mod limits;
 mod packed;
+mod pieces;
 mod reader;
+mod scattered;
 mod take;
 mod typed;
 
 pub use field::{Field, Value};
 pub use fields::{Fields, Malformed};
+#[cfg(feature = "alloc")]
+pub use frames::{FRAME_BYTES_MAX, Frame, FrameReader, Frames};
 pub use limits::DecodeContext;
 pub use packed::{PackedFixed32, PackedFixed64, PackedVarint};
+pub use pieces::Pieces;
 pub use reader::Reader;
+pub use scattered::{ScatteredField, ScatteredReader, ScatteredValue, ScatteredVarints};
 pub use typed::{TypedField, TypedFields, TypedReader};
 
 #[cfg(all(test, feature = "alloc"))]

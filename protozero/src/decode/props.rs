@@ -107,7 +107,7 @@ fn slow(bytes: &[u8]) -> Slow<'_> {
 }
 
 /// Bytes that are mostly fields, and some that are not.
-fn bytes() -> impl Strategy<Value = Vec<u8>> {
+pub(super) fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => (any::<u64>(), 0..64u32, 0..70u32).prop_map(|(v, shift, number)| {
             let mut out = Vec::new();

@@ -116,9 +116,15 @@ pub(super) fn array<const LEN: usize>(from: &[u8]) -> Taken<'_, [u8; LEN]> {
 #[inline(always)]
 pub(super) fn bytes(from: &[u8]) -> Taken<'_, &[u8]> {
     let (len, rest) = varint(from)?;
+    exactly(rest, len)
+}
+
+/// Takes `len` bytes.
+#[inline(always)]
+pub(super) fn exactly(from: &[u8], len: u64) -> Taken<'_, &[u8]> {
     // Compared before it is narrowed: a length past the end must not wrap where usize is small.
-    if len > rest.len() as u64 {
+    if len > from.len() as u64 {
         return Err(DecodeErrorKind::Truncated);
     }
-    rest.split_at_checked(len as usize).ok_or(DecodeErrorKind::Truncated)
+    from.split_at_checked(len as usize).ok_or(DecodeErrorKind::Truncated)
 }

@@ -5,6 +5,11 @@ use std::vec::Vec;
 use super::{Field, Fields, Malformed, PackedFixed32, PackedFixed64, PackedVarint, Reader, Value};
 use crate::error::DecodeErrorKind::{self, *};
 
+#[cfg(feature = "alloc")]
+mod frames;
+#[cfg(feature = "alloc")]
+mod scattered;
+
 /// All fields, or the error that ends them.
 fn check(bytes: &[u8], want: Result<&[(u32, Value<'_>)], (DecodeErrorKind, usize)>) {
     let mut reader = Reader::new(bytes);
@@ -217,7 +222,7 @@ fn groups_have_a_deepest_level() {
         let error = Reader::new(&bytes).next_field().err();
         assert_eq!(error, want.map(|kind: DecodeErrorKind| kind.at(0)), "{depth}");
     }
-    assert_eq!(Reader::new(&vec![0x0b; 100]).next_field(), Err(Truncated.at(0)));
+    assert_eq!(Reader::new(&[0x0b; 100]).next_field(), Err(Truncated.at(0)));
 }
 
 #[test]

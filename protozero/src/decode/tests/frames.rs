@@ -1,0 +1,150 @@
+//! Frames, however their bytes come.
+
+use std::vec::Vec;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::decode::FrameReader;
+use crate::error::DecodeError;
+use crate::error::DecodeErrorKind::{self, *};
+
+type Read = (Vec<(u32, Vec<u8>)>, Result<(), DecodeError>);
+
+/// The frames of `blocks`, `take` of each block at most, and how it ends.
+fn read(blocks: &[&[u8]], take: usize) -> Read {
+    let mut stream = FrameReader::with_max(1000);
+    let mut out = Vec::new();
+    for block in blocks {
+        let mut frames = stream.feed(block);
+        for _ in 0..take {
+            match frames.next_frame() {
+                Ok(Some(frame)) => out.push((frame.number, frame.body.to_vec())),
+                Ok(None) => break,
+                Err(error) => {
+                    assert_eq!(frames.next_frame(), Err(error), "it is final");
+                    drop(frames);
+                    assert_eq!(stream.feed(b"\x0a\x00").next_frame(), Err(error));
+                    assert_eq!((stream.finish(), stream.pending()), (Err(error), 0));
+                    return (out, Err(error));
+                }
+            }
+        }
+    }
+    // What was left lying.
+    let mut frames = stream.feed(&[]);
+    let error = loop {
+        match frames.next_frame() {
+            Ok(Some(frame)) => out.push((frame.number, frame.body.to_vec())),
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        }
+    };
+    drop(frames);
+    (out, error.map_or_else(|| stream.finish(), Err))
+}
+
+/// One block, and a block a byte.
+fn check(bytes: &[u8], want: &[(u32, &[u8])], end: Result<(), (DecodeErrorKind, usize)>) {
+    let want: Vec<_> = want.iter().map(|(number, body)| (*number, body.to_vec())).collect();
+    let end = end.map_err(|(kind, offset)| kind.at(offset));
+    assert_eq!(read(&[bytes], usize::MAX), (want.clone(), end), "{bytes:02x?}");
+    let single: Vec<_> = bytes.chunks(1).collect();
+    assert_eq!(read(&single, usize::MAX), (want, end), "{bytes:02x?}");
+}
+
+#[test]
+fn frames_and_ends() {
+    check(b"", &[], Ok(()));
+    check(b"\x0a\x00", &[(1, b"")], Ok(()));
+    check(b"\x0a\x02hi\x12\x01!", &[(1, b"hi"), (2, b"!")], Ok(()));
+    // Any number, padded or not.
+    check(b"\xfa\xff\xff\xff\x0f\x81\x80\x00x", &[((1 << 29) - 1, b"x")], Ok(()));
+    check(b"\x0a\x02hi\x0a\x02h", &[(1, b"hi")], Err((Truncated, 4)));
+    check(b"\x0a\x02hi\x8a", &[(1, b"hi")], Err((Truncated, 4)));
+    check(b"\x0a\x02hi\x08\x01", &[(1, b"hi")], Err((WireTypeMismatch, 4)));
+    check(b"\x0a\x02hi\x02\x01", &[(1, b"hi")], Err((FieldNumber, 4)));
+    // 1000 and 1001 bytes, of which none came.
+    check(b"\x0a\xe8\x07", &[], Err((Truncated, 0)));
+    check(b"\x0a\x00\x0a\xe9\x07", &[(1, b"")], Err((TooLarge, 2)));
+    check(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", &[], Err((TooLarge, 0)));
+    // Upstream would wait for ever.
+    check(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", &[], Err((VarintTooLong, 0)));
+    check(&[0x80; 10], &[], Err((VarintTooLong, 0)));
+    check(&[0x80; 9], &[], Err((Truncated, 0)));
+}
+
+#[test]
+fn a_whole_frame_is_lent_from_its_block() {
+    let block = b"\x0a\x03abc\x0a\x02x";
+    let mut stream = FrameReader::new();
+    let mut frames = stream.feed(block);
+    let body = frames.next_frame().unwrap().unwrap().body;
+    assert_eq!(body.as_ptr(), block[2..].as_ptr());
+    assert_eq!(frames.next_frame(), Ok(None));
+    drop(frames);
+    assert_eq!(stream.pending(), 3);
+    // Of the next block only the missing byte is copied.
+    let block = b"y\x0a\x01z";
+    let mut frames = stream.feed(block);
+    assert_eq!(frames.next_frame().unwrap().unwrap().body, b"xy");
+    assert_eq!(frames.next_frame().unwrap().unwrap().body.as_ptr(), block[3..].as_ptr());
+    drop(frames);
+    assert_eq!((stream.pending(), stream.finish()), (0, Ok(())));
+}
+
+#[test]
+fn a_promise_costs_no_memory() {
+    let mut stream = FrameReader::new();
+    drop(stream.feed(b"\x0a\x80\x80\x80\x20"));
+    assert_eq!(stream.feed(&[7; 100]).next_frame(), Ok(None));
+    assert!(stream.capacity() < 1000);
+    // A large frame's memory is given back.
+    let mut stream = FrameReader::new();
+    let large = vec![0; 1 << 20];
+    drop(stream.feed(b"\x0a\x80\x80\x40"));
+    assert_eq!(stream.feed(&large).next_frame().unwrap().map(|f| f.body.len()), Some(1 << 20));
+    assert!(stream.capacity() < 1 << 19);
+}
+
+#[test]
+fn forgotten_bytes_are_an_error() {
+    let mut stream = FrameReader::new();
+    core::mem::forget(stream.feed(b"\x0a\x00\x0a"));
+    assert_eq!(stream.feed(b"\x00").next_frame(), Err(Truncated.at(0)));
+}
+
+proptest! {
+    /// However the stream is cut and however lazily it is read: the same frames.
+    #[test]
+    fn blocks_make_no_difference(
+        bodies in vec((1..1u32 << 29, vec(any::<u8>(), 0..300)), 0..12),
+        blocks in vec(0..200usize, 0..30),
+        take in 0..4usize,
+    ) {
+        let mut bytes = Vec::new();
+        for (number, body) in &bodies {
+            for mut v in [number << 3 | 2, body.len() as u32] {
+                while v > 0x7f { bytes.push(v as u8 | 0x80); v >>= 7; }
+                bytes.push(v as u8);
+            }
+            bytes.extend_from_slice(body);
+        }
+        let mut rest = &bytes[..];
+        let mut cut = Vec::new();
+        for len in blocks {
+            let (block, more) = rest.split_at(len.min(rest.len()));
+            cut.push(block);
+            rest = more;
+        }
+        cut.push(rest);
+        prop_assert_eq!(read(&cut, take), (bodies, Ok(())));
+    }
+
+    /// Any bytes: cut or not, the same.
+    #[test]
+    fn hostile(bytes in super::super::props::bytes(), len in 1..9usize) {
+        let blocks: Vec<_> = bytes.chunks(len).collect();
+        prop_assert_eq!(read(&blocks, usize::MAX), read(&[&bytes], usize::MAX));
+    }
+}
