@@ -16,6 +16,7 @@ mod interop;
 mod loom;
 mod machine;
 mod no_std;
+mod report;
 mod sim;
 mod source;
 mod tidy;
@@ -97,8 +98,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        arguments: "[--record]",
-        about: "time and instructions of the hot paths; --record writes docs/benchmarks.md",
+        arguments: "[--peers] [--record]",
+        about: "hot paths, or protobuf beside its rivals; --record writes docs/benchmarks.md",
         run: bench::run,
     },
 ];

@@ -43,6 +43,7 @@ impl Text {
             || self.path.contains("/tests/")
             || self.path.contains("/benches/")
             || self.path.contains("/examples/")
+            || self.path.starts_with("bench/")
             || self.path.starts_with("fuzz/")
             || self.path.starts_with("interop/")
             || self.path.starts_with("tracing-core/loom/")

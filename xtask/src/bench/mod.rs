@@ -1,12 +1,16 @@
 //! Time and instructions of the hot paths, in one table.
 //!
-//! The bench programs print `NAME ... N.N ns` a line, and `loop MODE COUNT` runs one mode alone: twice
-//! under callgrind with different counts, and the difference is instructions without the start-up.
-//! Instructions compare between machines and runs; time is for people.
+//! With `--peers`, protobuf against its rivals instead: [`peers`].
+//!
+//! The bench programs print `NAME ... N.N ns` a line, and `loop MODE COUNT` runs one mode alone, for
+//! [`callgrind`]. Instructions compare between machines and runs; time is for people.
+
+mod callgrind;
+mod peers;
 
 use crate::Outcome;
 use crate::ctx::Ctx;
-use crate::machine;
+use crate::{machine, report};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -74,14 +78,27 @@ const ROWS: &[Row] = &[
 const BENCHES: &[(&str, &str)] =
     &[("protozero", "wire"), ("tracing-core", "smb"), ("tracing-core", "buffer")];
 
-const DOCUMENT: &str = "docs/benchmarks.md";
+/// What stands above the table.
+const HOT_PATHS: &str = "\
+`cargo xtask bench --record`. Time is the median of several samples and is for people; instructions
+(callgrind, start-up subtracted) compare between runs. For shared memory they include the service's
+copy, for read-out the filling of the buffer. *Must* is the bar the first version had to reach, from
+measurements of Perfetto's C++ and of its Rust SDK on a machine of this kind: half of C++ for writing,
+C++ itself for reading and for the buffer.
+";
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
-    let record = match arguments {
-        [] => false,
-        [flag] if flag == "--record" => true,
-        _ => return Err("usage: bench [--record]".to_owned()),
-    };
+    let (mut record, mut peers) = (false, false);
+    for argument in arguments {
+        match argument.as_str() {
+            "--record" => record = true,
+            "--peers" => peers = true,
+            _ => return Err("usage: bench [--peers] [--record]".to_owned()),
+        }
+    }
+    if peers {
+        return peers::run(ctx, record);
+    }
     machine::need(ctx, "valgrind", "valgrind")?;
     let mut table =
         String::from("| what | ns | instructions | for each | must, ns |\n|---|--:|--:|---|--:|\n");
@@ -92,7 +109,14 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         for row in ROWS.iter().filter(|r| r.bench == *bench) {
             let time = time_of(&times, row.mode)
                 .ok_or_else(|| format!("bench {bench} says nothing of `{}`:\n{times}", row.mode))?;
-            let instructions = instructions(ctx, &program, row)?;
+            // The clock is read by a call into the kernel's page, which does not survive callgrind.
+            let instructions = match row.count {
+                0 => String::new(),
+                count => {
+                    let mode: Vec<&str> = row.mode.split(' ').collect();
+                    callgrind::instructions(ctx, &program, &mode, count)?
+                }
+            };
             let line =
                 format!("| {} | {time} | {instructions} | {} | {} |", row.what, row.per, row.bar);
             ctx.say(&line);
@@ -100,10 +124,7 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
             let _ = writeln!(table, "{line}");
         }
     }
-    if record {
-        write(ctx, &table)?;
-    }
-    Ok(())
+    if record { report::record(ctx, "Hot paths", &format!("{HOT_PATHS}\n{table}")) } else { Ok(()) }
 }
 
 /// Builds a bench program and says where it is.
@@ -125,58 +146,6 @@ fn time_of<'a>(times: &'a str, mode: &str) -> Option<&'a str> {
         let rest = line.strip_prefix(mode).filter(|r| r.starts_with(' '))?;
         Some(rest.split_once("ns")?.0.trim())
     })
-}
-
-/// Instructions of one: twice as many minus as many, divided by the number.
-fn instructions(ctx: &Ctx, program: &PathBuf, row: &Row) -> Result<String, String> {
-    // The clock is read by a call into the kernel's page, which does not survive callgrind.
-    if row.count == 0 {
-        return Ok(String::new());
-    }
-    let (once, done) = callgrind(ctx, program, row.mode, row.count)?;
-    let (twice, done_twice) = callgrind(ctx, program, row.mode, row.count * 2)?;
-    let more = done_twice.saturating_sub(done).max(1);
-    let tenths = twice.saturating_sub(once) * 10 / more;
-    Ok(format!("{}.{}", tenths / 10, tenths % 10))
-}
-
-/// Instructions of a run, and how many things it did: the count, unless the program says otherwise.
-fn callgrind(ctx: &Ctx, program: &PathBuf, mode: &str, count: u32) -> Result<(u64, u64), String> {
-    let log = ctx.target("bench")?.join("callgrind.log");
-    let mut command = ctx.command("valgrind");
-    command
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(format!("--log-file={}", log.display()))
-        .arg(program)
-        .arg("loop")
-        .args(mode.split(' '))
-        .arg(count.to_string());
-    let said = ctx.output(&mut command)?;
-    let text = crate::ctx::read(&log)?;
-    let collected = text.lines().find_map(|line| line.split_once("Collected : "));
-    let instructions = collected.and_then(|(_, n)| n.trim().parse().ok());
-    let instructions = instructions.ok_or_else(|| format!("callgrind says no number:\n{text}"))?;
-    let done = said.split_whitespace().last().and_then(|word| word.parse().ok());
-    Ok((instructions, done.unwrap_or(u64::from(count))))
-}
-
-fn write(ctx: &Ctx, table: &str) -> Outcome {
-    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpu.lines().find_map(|l| l.strip_prefix("model name")).unwrap_or_default();
-    let model = model.trim_start_matches([' ', '\t', ':']);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let text = format!(
-        "# Benchmarks\n\n\
-         Written by `cargo xtask bench --record`. Time is the median of several samples on the machine\n\
-         below and is for people; instructions (callgrind, start-up subtracted) compare between runs. For\n\
-         shared memory they include the service's copy, for read-out the filling of the buffer.\n\
-         *Must* is the bar this version had to reach, from measurements of Perfetto's C++ and of its\n\
-         Rust SDK on a machine of this kind: half of C++ for writing, C++ itself for reading and for the\n\
-         buffer.\n\n\
-         {cores} cores, {model}\n\n{table}"
-    );
-    let path = ctx.root().join(DOCUMENT);
-    std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 #[cfg(test)]

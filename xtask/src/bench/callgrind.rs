@@ -1,0 +1,45 @@
+//! Instructions of one operation: a run of twice as many less a run of as many, so that the start-up
+//! falls out. The same on every machine with the same binary, whatever else runs there.
+
+use crate::ctx::Ctx;
+use std::path::Path;
+
+/// Instructions of one, as text with a tenth.
+///
+/// The program is started as `program loop ARGUMENTS COUNT`; if the last word it prints is a number, it
+/// did so many instead of `count`.
+///
+/// # Errors
+/// It, or valgrind, fails.
+pub fn instructions(
+    ctx: &Ctx,
+    program: &Path,
+    arguments: &[&str],
+    count: u32,
+) -> Result<String, String> {
+    let (once, done) = run(ctx, program, arguments, count)?;
+    let (twice, done_twice) = run(ctx, program, arguments, count * 2)?;
+    let more = done_twice.saturating_sub(done).max(1);
+    let tenths = twice.saturating_sub(once) * 10 / more;
+    Ok(format!("{}.{}", tenths / 10, tenths % 10))
+}
+
+/// Instructions of a run, and how many things it did.
+fn run(ctx: &Ctx, program: &Path, arguments: &[&str], count: u32) -> Result<(u64, u64), String> {
+    let log = ctx.target("bench")?.join("callgrind.log");
+    let mut command = ctx.command("valgrind");
+    command
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(format!("--log-file={}", log.display()))
+        .arg(program)
+        .arg("loop")
+        .args(arguments)
+        .arg(count.to_string());
+    let said = ctx.output(&mut command)?;
+    let text = crate::ctx::read(&log)?;
+    let collected = text.lines().find_map(|line| line.split_once("Collected : "));
+    let instructions = collected.and_then(|(_, n)| n.trim().parse().ok());
+    let instructions = instructions.ok_or_else(|| format!("callgrind says no number:\n{text}"))?;
+    let done = said.split_whitespace().last().and_then(|word| word.parse().ok());
+    Ok((instructions, done.unwrap_or(u64::from(count))))
+}

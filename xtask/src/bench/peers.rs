@@ -1,0 +1,217 @@
+//! Protobuf beside its rivals: `bench/`, a workspace of its own, run five times in each mode.
+//!
+//! Every run times all contenders round-robin and compares their bytes and sums first; a cell here is the
+//! median of the runs' medians. Below the tables stands how we stand: against the aim for each column, and
+//! whether anybody is faster.
+
+use super::callgrind;
+use crate::Outcome;
+use crate::ctx::Ctx;
+use crate::{machine, report};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+const RUNS: usize = 5;
+const ROUNDS: &str = "11";
+const PAYLOADS: [&str; 4] = ["simple", "nested", "packet", "commit"];
+const CALLGRIND_COUNT: u32 = 2000;
+
+// As `bench/src/rivals/mod.rs` has them.
+const US: &str = "protozero (Rust)";
+const US_OWNED: &str = "protozero (Rust), owned";
+const CPP: &str = "protozero (C++), reused root";
+const SDK: &str = "perfetto-sdk 1.2.1";
+const QUICK: &str = "quick-protobuf 0.8.1";
+const FLOOR: &str = "memcpy / scan";
+
+/// A bar: ours must not take more than `ratio` of what the fastest of `of` takes.
+struct Aim {
+    op: &'static str,
+    of: &'static [&'static str],
+    ratio: f64,
+}
+
+const AIMS: &[Aim] = &[
+    Aim { op: "encode", of: &[CPP], ratio: 0.25 },
+    Aim { op: "encode", of: &[SDK], ratio: 0.20 },
+    Aim { op: "encode", of: &[QUICK], ratio: 0.50 },
+    Aim { op: "decode", of: &[CPP], ratio: 0.60 },
+    Aim { op: "decode", of: &[SDK, "prost 0.14", "buffa 0.9.2, views"], ratio: 0.70 },
+];
+
+/// Below this a difference is a tie: runs differ by as much.
+const TIE: f64 = 1.05;
+
+/// By mode, operation, contender and payload.
+type Cells = BTreeMap<(&'static str, String, String, String), Cell>;
+
+#[derive(Default)]
+struct Cell {
+    ns: Vec<f64>,
+    bytes: u64,
+    instructions: Option<String>,
+}
+
+impl Cell {
+    fn median(&self) -> f64 {
+        let mut sorted = self.ns.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+}
+
+pub fn run(ctx: &Ctx, record: bool) -> Outcome {
+    machine::need(ctx, "valgrind", "valgrind")?;
+    machine::need(ctx, "clang++", "clang")?;
+    let program = build(ctx)?;
+    let names = ctx.output(ctx.command(&program).arg("list"))?;
+    let names: Vec<&str> = names.lines().collect();
+    let mut cells = Cells::new();
+    for run in 1..=RUNS {
+        for mode in ["constant", "varied", "cold"] {
+            ctx.say(format_args!("run {run} of {RUNS}, {mode}"));
+            time(ctx, &program, mode, &mut cells)?;
+        }
+    }
+    ctx.say("counting instructions");
+    for ((mode, op, name, payload), cell) in &mut cells {
+        if *mode == "constant" {
+            let arguments = [name.as_str(), op.as_str(), payload.as_str()];
+            let count = callgrind::instructions(ctx, &program, &arguments, CALLGRIND_COUNT)?;
+            cell.instructions = Some(count);
+        }
+    }
+    let text = text(&cells, &names);
+    ctx.say(&text);
+    if record { report::record(ctx, "Peers", &text) } else { Ok(()) }
+}
+
+fn build(ctx: &Ctx) -> Result<PathBuf, String> {
+    let target = ctx.target("peers")?;
+    let mut command = ctx.cargo();
+    command.args(["build", "--release", "--quiet", "--manifest-path", "bench/Cargo.toml"]);
+    ctx.say("building the rivals (minutes, the first time)");
+    ctx.run(command.arg("--target-dir").arg(&target))?;
+    Ok(target.join("release/peers"))
+}
+
+fn time(ctx: &Ctx, program: &Path, mode: &'static str, cells: &mut Cells) -> Outcome {
+    let said = ctx.output(ctx.command(program).args(["time", mode, ROUNDS]))?;
+    for line in said.lines() {
+        let parts: Vec<&str> = line.split('\t').collect();
+        let [name, op, payload, ns, bytes] = parts[..] else {
+            return Err(format!("peers says `{line}`"));
+        };
+        let key = (mode, op.to_owned(), name.to_owned(), payload.to_owned());
+        let cell = cells.entry(key).or_default();
+        cell.ns.push(ns.parse().map_err(|_| format!("peers says `{line}`"))?);
+        cell.bytes = bytes.parse().map_err(|_| format!("peers says `{line}`"))?;
+    }
+    Ok(())
+}
+
+// Writing to a string cannot fail, here and below.
+fn text(cells: &Cells, names: &[&str]) -> String {
+    let mut text = String::from(
+        "`cargo xtask bench --peers`. Medians of five runs that time everybody round-robin; in brackets the\n\
+         ratio to C++ protozero with a reused root message, built by clang. *Constant*: one input, again and\n\
+         again. *Varied*: 1024 inputs of random widths. *Cold*: each message into memory that is in no cache.\n\
+         Libraries that build values first are charged for building and dropping them; decoding reads every\n\
+         field. Baseline x86-64 for all.\n",
+    );
+    for (op, modes) in
+        [("encode", &["constant", "varied", "cold"][..]), ("decode", &["constant", "varied"])]
+    {
+        for mode in modes {
+            table(&mut text, cells, names, op, mode);
+        }
+    }
+    verdict(&mut text, cells, names);
+    text
+}
+
+fn table(text: &mut String, cells: &Cells, names: &[&str], op: &str, mode: &'static str) {
+    let unit = match (op, mode) {
+        ("encode", "constant") => "ns (ratio) / instructions / bytes",
+        ("decode", "constant") => "ns (ratio) / instructions",
+        _ => "ns (ratio)",
+    };
+    let _ = writeln!(text, "\n| {op}, {mode}: {unit} | {} |", PAYLOADS.join(" | "));
+    let _ = writeln!(text, "|---|{}", "--:|".repeat(PAYLOADS.len()));
+    for name in names {
+        let row = PAYLOADS.map(|p| shown(cells, op, mode, name, p));
+        if row.iter().any(|cell| !cell.is_empty()) {
+            let _ = writeln!(text, "| {name} | {} |", row.join(" | "));
+        }
+    }
+}
+
+fn find<'a>(
+    cells: &'a Cells,
+    mode: &'static str,
+    op: &str,
+    name: &str,
+    payload: &str,
+) -> Option<&'a Cell> {
+    cells.get(&(mode, op.to_owned(), name.to_owned(), payload.to_owned()))
+}
+
+fn shown(cells: &Cells, op: &str, mode: &'static str, name: &str, payload: &str) -> String {
+    let Some(cell) = find(cells, mode, op, name, payload) else { return String::new() };
+    let ns = cell.median();
+    let mut shown = format!("{ns:.1}");
+    if let Some(cpp) = find(cells, mode, op, CPP, payload) {
+        let _ = write!(shown, " ({:.2})", ns / cpp.median());
+    }
+    if let Some(count) = &cell.instructions {
+        let _ = write!(shown, " / {count}");
+        if op == "encode" {
+            let _ = write!(shown, " / {}", cell.bytes);
+        }
+    }
+    shown
+}
+
+/// How we stand, a line for each column.
+fn verdict(text: &mut String, cells: &Cells, names: &[&str]) {
+    let _ = writeln!(
+        text,
+        "\n| column | ours, ns | aim, ns | | fastest rival, ns |\n|---|--:|--:|---|---|"
+    );
+    for (op, mode) in [
+        ("encode", "constant"),
+        ("encode", "varied"),
+        ("encode", "cold"),
+        ("decode", "constant"),
+        ("decode", "varied"),
+    ] {
+        for payload in PAYLOADS {
+            let ns = |name: &str| find(cells, mode, op, name, payload).map(Cell::median);
+            let Some(ours) = ns(US) else { continue };
+            let rivals = names.iter().filter(|n| ![US, US_OWNED, FLOOR].contains(n));
+            let fastest =
+                rivals.filter_map(|n| Some((ns(n)?, n))).min_by(|a, b| a.0.total_cmp(&b.0));
+            let Some((fastest, who)) = fastest else { continue };
+            let aim = aim(op, &ns);
+            let reached = match (ours <= aim, ours <= fastest * TIE) {
+                (true, true) => "reached",
+                (_, false) => "**slower than a rival**",
+                (false, true) => "missed",
+            };
+            let _ = writeln!(
+                text,
+                "| {op} {payload}, {mode} | {ours:.1} | {aim:.1} | {reached} | {who} {fastest:.1} |"
+            );
+        }
+    }
+}
+
+/// The hardest of the aims for a column.
+fn aim(op: &str, ns: &dyn Fn(&str) -> Option<f64>) -> f64 {
+    let bars = AIMS.iter().filter(|aim| aim.op == op).filter_map(|aim| {
+        let fastest = aim.of.iter().filter_map(|name| ns(name)).min_by(f64::total_cmp)?;
+        Some(fastest * aim.ratio)
+    });
+    bars.min_by(f64::total_cmp).unwrap_or(f64::NAN)
+}
