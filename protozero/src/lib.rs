@@ -112,8 +112,8 @@ pub use message::{Enumeration, Message};
 pub use protozero_derive::{Message, Oneof};
 pub use rt::Writer;
 pub use service::CallError;
-pub use sink::FixedSink;
 #[cfg(feature = "alloc")]
-pub use sink::HeapSink;
+pub use sink::{AppendSink, HeapSink};
+pub use sink::{FixedSink, RangesSink, WindowSink};
 #[cfg(feature = "alloc")]
 pub use unknown::UnknownFields;

@@ -37,6 +37,6 @@ pub use slot::{OpenSlots, Slot};
 pub use stream::{Stream, StreamOf};
 
 #[cfg(all(test, feature = "alloc"))]
-mod props;
+pub(crate) mod props;
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use crate::sink::{FixedSink, HeapSink};
 const NUMBERS: [u32; 6] = [1, 15, 16, 3000, 300_000, (1 << 29) - 1];
 
 #[derive(Clone, Debug)]
-enum Op {
+pub(crate) enum Op {
     Varint(usize, u64),
     Sint(usize, i32),
     Fixed32(usize, u32),
@@ -57,7 +57,7 @@ macro_rules! by_number {
     };
 }
 
-fn write(scope: &mut Scope<'_>, ops: &[Op]) {
+pub(crate) fn write(scope: &mut Scope<'_>, ops: &[Op]) {
     for op in ops {
         match op {
             Op::Varint(n, v) => by_number!(n, N => rt::uint64::<N>(scope, *v)),
@@ -80,7 +80,7 @@ fn write(scope: &mut Scope<'_>, ops: &[Op]) {
     }
 }
 
-fn slow_varint(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn slow_varint(out: &mut Vec<u8>, mut value: u64) {
     while value > 0x7f {
         out.push((value & 0x7f) as u8 | 0x80);
         value >>= 7;
@@ -90,7 +90,7 @@ fn slow_varint(out: &mut Vec<u8>, mut value: u64) {
 
 /// What `ops` means: everything in one piece, lengths of messages and packed runs in one byte if
 /// they fit it and in `long` bytes if not.
-fn naive(ops: &[Op], long: fn(&mut Vec<u8>, usize)) -> Vec<u8> {
+pub(crate) fn naive(ops: &[Op], long: fn(&mut Vec<u8>, usize)) -> Vec<u8> {
     let mut out = Vec::new();
     let tag = |out: &mut Vec<u8>, n: usize, kind: u64| {
         slow_varint(out, u64::from(NUMBERS[n]) << 3 | kind);
@@ -150,7 +150,7 @@ fn naive(ops: &[Op], long: fn(&mut Vec<u8>, usize)) -> Vec<u8> {
     out
 }
 
-fn padded(out: &mut Vec<u8>, len: usize) {
+pub(crate) fn padded(out: &mut Vec<u8>, len: usize) {
     out.extend([
         len as u8 | 0x80,
         (len >> 7) as u8 | 0x80,
@@ -160,7 +160,7 @@ fn padded(out: &mut Vec<u8>, len: usize) {
 }
 
 /// Rewrites the lengths in `bytes` canonically, by what `ops` says is a message or a run.
-fn canonical(ops: &[Op], bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn canonical(ops: &[Op], bytes: &[u8]) -> Vec<u8> {
     let mut reader = crate::Reader::new(bytes);
     let mut out = Vec::new();
     for op in ops {
@@ -181,7 +181,7 @@ fn canonical(ops: &[Op], bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-fn ops() -> impl Strategy<Value = Vec<Op>> {
+pub(crate) fn ops() -> impl Strategy<Value = Vec<Op>> {
     let n = 0..NUMBERS.len();
     let value = (any::<u64>(), 0..64u32).prop_map(|(v, shift)| v >> shift);
     let bytes = |max| vec(any::<u8>(), 0..max);

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::slice;
 
@@ -27,6 +28,14 @@ impl<'b> FixedSink<'b> {
     pub fn stream(buffer: &'b mut [u8]) -> StreamOf<Self> {
         let len = buffer.len();
         // A raw pointer and no reference is kept: none may exist beside the stream's cursor.
+        let ptr = NonNull::from(buffer).cast();
+        StreamOf::new(Self { ptr, len, begun: false, buffer: PhantomData })
+    }
+
+    /// A stream into `buffer`, which need not hold anything yet.
+    #[inline]
+    pub fn stream_uninit(buffer: &'b mut [MaybeUninit<u8>]) -> StreamOf<Self> {
+        let len = buffer.len();
         let ptr = NonNull::from(buffer).cast();
         StreamOf::new(Self { ptr, len, begun: false, buffer: PhantomData })
     }
@@ -73,8 +82,8 @@ impl<'b> StreamOf<FixedSink<'b>> {
         let sink = self.into_sink();
         debug_assert!(used <= sink.len);
         // SAFETY:
-        // - valid: `used` is at most the length of the buffer borrowed for `'b`; its bytes were
-        //   initialised when it was borrowed, and only written since;
+        // - valid: `used` is at most the length of the buffer borrowed for `'b`, and the stream wrote
+        //   each of these bytes;
         // - unshared: the stream, which held the only pointer, is gone.
         Ok(unsafe { slice::from_raw_parts_mut(sink.ptr.as_ptr(), used) })
     }

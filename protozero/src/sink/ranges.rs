@@ -1,0 +1,200 @@
+//! Ranges of the caller: pieces of memory that come one by one, from a table, an iterator or a
+//! closure.
+//!
+//! ```text
+//!  pieces   | 0 ............ | | 1 .. | | 2 .............. |      any lengths, any places
+//!  written  | header | field ==== field  field ==== body   |      fields go on from piece to piece
+//! ```
+//!
+//! Afterwards each piece is cut to what it holds: together they are the message, ready for a
+//! scattered write to a socket. A piece may keep a few bytes unwritten at its end, because a length
+//! is never split. Pieces of less than 16 bytes are passed over.
+#![allow(unsafe_code)]
+
+use core::mem;
+
+use super::borrowed::Borrowed;
+use crate::encode::{OpenSlots, Range, Sink, Slot, StreamOf};
+use crate::error::WriteError;
+
+/// Shortest piece that is used.
+const PIECE_MIN: usize = 16;
+
+/// Where pieces come from and where they stay while lengths in them may still be open.
+pub trait Pieces<'b> {
+    /// The next piece, or `None` when there are no more.
+    fn next_piece(&mut self) -> Option<&'b mut [u8]>;
+
+    /// Keeps a piece that is written, cut to what it holds. They come back in order; only those too
+    /// short to be used do not.
+    fn put_back(&mut self, piece: &'b mut [u8]);
+
+    /// Piece `at` of those that came back. Another one garbles what was written, and no more.
+    fn earlier(&mut self, at: usize) -> Option<&mut [u8]>;
+}
+
+/// The pieces of a table, which needs no allocator.
+#[derive(Debug)]
+pub struct Table<'a, 'b> {
+    pieces: &'a mut [&'b mut [u8]],
+    given: usize,
+    back: usize,
+}
+
+impl<'b> Pieces<'b> for Table<'_, 'b> {
+    fn next_piece(&mut self) -> Option<&'b mut [u8]> {
+        let piece = self.pieces.get_mut(self.given)?;
+        self.given += 1;
+        Some(mem::take(piece))
+    }
+
+    fn put_back(&mut self, piece: &'b mut [u8]) {
+        if let Some(place) = self.pieces.get_mut(self.back) {
+            *place = piece;
+            self.back += 1;
+        }
+    }
+
+    fn earlier(&mut self, at: usize) -> Option<&mut [u8]> {
+        self.pieces.get_mut(at).map(|piece| &mut **piece)
+    }
+}
+
+/// The pieces of an iterator, which are collected as they come back.
+#[cfg(feature = "alloc")]
+#[derive(Debug)]
+pub struct Collected<'b, I> {
+    pieces: I,
+    back: alloc::vec::Vec<&'b mut [u8]>,
+}
+
+#[cfg(feature = "alloc")]
+impl<'b, I: Iterator<Item = &'b mut [u8]>> Pieces<'b> for Collected<'b, I> {
+    fn next_piece(&mut self) -> Option<&'b mut [u8]> {
+        self.pieces.next()
+    }
+
+    fn put_back(&mut self, piece: &'b mut [u8]) {
+        self.back.push(piece);
+    }
+
+    fn earlier(&mut self, at: usize) -> Option<&mut [u8]> {
+        self.back.get_mut(at).map(|piece| &mut **piece)
+    }
+}
+
+/// Writes into pieces of memory that the caller supplies.
+///
+/// ```
+/// use protozero::{RangesSink, rt};
+///
+/// let (mut a, mut b) = ([0; 20], [0; 40]);
+/// let mut pieces = [&mut a[..], &mut b[..]];
+/// let mut stream = RangesSink::table(&mut pieces);
+/// rt::bytes::<1>(&mut stream.root(), &[7; 30]);
+/// let written = stream.finish()?;
+/// assert_eq!(written.len(), 2);
+/// assert_eq!(written.concat(), [&[10, 30][..], &[7; 30]].concat());
+/// # Ok::<(), protozero::WriteError>(())
+/// ```
+pub struct RangesSink<'b, P> {
+    pieces: P,
+    current: Option<Borrowed<'b>>,
+}
+
+impl<'a, 'b> RangesSink<'b, Table<'a, 'b>> {
+    /// A stream into the pieces of a table, one after the other.
+    pub fn table(pieces: &'a mut [&'b mut [u8]]) -> StreamOf<Self> {
+        Self::stream(Table { pieces, given: 0, back: 0 })
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<'b, I: Iterator<Item = &'b mut [u8]>> RangesSink<'b, Collected<'b, I>> {
+    /// A stream into the pieces of an iterator, or of a closure by [`core::iter::from_fn`].
+    pub fn iter(pieces: impl IntoIterator<IntoIter = I>) -> StreamOf<Self> {
+        Self::stream(Collected { pieces: pieces.into_iter(), back: alloc::vec::Vec::new() })
+    }
+}
+
+impl<'b, P: Pieces<'b>> RangesSink<'b, P> {
+    /// A stream into `pieces`.
+    pub const fn stream(pieces: P) -> StreamOf<Self> {
+        StreamOf::new(Self { pieces, current: None })
+    }
+
+    /// Gives the current piece back, `used` bytes of it being data.
+    fn put_back(&mut self, used: usize) {
+        if let Some(current) = self.current.take() {
+            // SAFETY:
+            // - initialised: it was a `&mut [u8]`;
+            // - not written any more: this is called when the stream asks for the next range, which
+            //   ends its use of this one, or when the stream is gone.
+            let piece = unsafe { current.into_front(used) };
+            self.pieces.put_back(piece);
+        }
+    }
+}
+
+// SAFETY:
+// - valid and unshared: each range is a piece borrowed mutably for `'b`, of which no reference is
+//   kept until the stream has left it;
+// - handed out once: `current` is left only in `next_range` and when the stream is gone;
+// - thread: a `&mut [u8]` may be used from any.
+unsafe impl<'b, P: Pieces<'b>> Sink for RangesSink<'b, P> {
+    fn next_range(&mut self, used: usize, open: &mut OpenSlots<'_>) -> Result<Range, WriteError> {
+        // Their bytes are zeroed by being asked for.
+        open.for_each(drop);
+        self.put_back(used);
+        loop {
+            let piece = self.pieces.next_piece().ok_or(WriteError::Exhausted)?;
+            if piece.len() < PIECE_MIN {
+                continue;
+            }
+            let current = Borrowed::new(piece);
+            let range = current.range();
+            self.current = Some(current);
+            return Ok(range);
+        }
+    }
+
+    fn fill(&mut self, slot: Slot, length: [u8; 4]) {
+        let piece = self.pieces.earlier(slot.range as usize);
+        let at = slot.offset as usize;
+        if let Some(bytes) = piece.and_then(|p| p.get_mut(at..)).and_then(<[u8]>::first_chunk_mut) {
+            *bytes = length;
+        }
+    }
+}
+
+impl<'a, 'b> StreamOf<RangesSink<'b, Table<'a, 'b>>> {
+    /// The pieces written, each cut to what it holds; those passed over are left out.
+    ///
+    /// # Errors
+    /// The first [`WriteError`]: usually that the pieces were too few.
+    pub fn finish(self) -> Result<&'a mut [&'b mut [u8]], WriteError> {
+        let table = settle(self)?;
+        Ok(table.pieces.get_mut(..table.back).unwrap_or_default())
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<'b, I: Iterator<Item = &'b mut [u8]>> StreamOf<RangesSink<'b, Collected<'b, I>>> {
+    /// The pieces written, each cut to what it holds; those passed over are left out.
+    ///
+    /// # Errors
+    /// The first [`WriteError`]: usually that the pieces were too few.
+    pub fn finish(self) -> Result<alloc::vec::Vec<&'b mut [u8]>, WriteError> {
+        settle(self).map(|collected| collected.back)
+    }
+}
+
+fn settle<'b, P: Pieces<'b>>(stream: StreamOf<RangesSink<'b, P>>) -> Result<P, WriteError> {
+    if let Some(error) = stream.first_error() {
+        return Err(error);
+    }
+    let used = stream.used();
+    let mut sink = stream.into_sink();
+    sink.put_back(used);
+    Ok(sink.pieces)
+}

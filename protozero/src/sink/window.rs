@@ -1,0 +1,444 @@
+//! Constant memory: a window of fixed length that is written out when it is full.
+//!
+//! ```text
+//!  window  | finished fields | tag | s s s s | open message ...          |
+//!          0                       ^ outermost length still open          len
+//!            written out ──────────┘
+//!          | s s s s | open message ... |  free                          |      moved to the front
+//! ```
+//!
+//! What was written out cannot be changed any more, so the bytes of a message whose length is still
+//! open stay. Therefore **a message with an open length must fit the window**, its nested ones
+//! included; one that does not is lost: [`WriteError::WindowFull`]. Of it remains a field of length
+//! 0, its tag having left already, and what follows is readable. These have no such limit, because
+//! no length of theirs waits:
+//!
+//! - the root message, unless each root is framed ([`WindowSink::framed`]): then a lost one leaves
+//!   nothing behind at all;
+//! - groups, and messages whose length was announced or that were encoded before;
+//! - strings and bytes.
+//!
+//! A lost message inside a group takes the group's end tag with it.
+//!
+//! Each byte is moved at most twice within the window, however messages fall.
+#![allow(unsafe_code)]
+
+use core::fmt;
+
+use super::borrowed::Borrowed;
+use crate::encode::{OpenSlots, Range, Sink, Slot, StreamOf};
+use crate::error::WriteError;
+use crate::wire::{tag, varint};
+
+/// Shortest window that is used.
+const WINDOW_MIN: usize = 64;
+
+/// Shortest range a stream is given.
+const RANGE_MIN: usize = 16;
+
+/// Bytes of a length that waits.
+const SLOT_LEN: usize = 4;
+
+/// Where a window's bytes go.
+///
+/// Closures that take the bytes and return a `Result` are outputs: a firmware's serial port is one.
+pub trait Output {
+    /// Why bytes could not be taken.
+    type Error;
+
+    /// Takes `bytes`, all of them or an error. After an error it is not called again.
+    ///
+    /// # Errors
+    /// Its own.
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
+}
+
+impl<F: FnMut(&[u8]) -> Result<(), E>, E> Output for F {
+    type Error = E;
+
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) -> Result<(), E> {
+        self(bytes)
+    }
+}
+
+/// Any [`std::io::Write`] as an output. It is not flushed.
+#[cfg(feature = "std")]
+#[derive(Debug)]
+pub struct IoOutput<W>(pub W);
+
+#[cfg(feature = "std")]
+impl<W: std::io::Write> Output for IoOutput<W> {
+    type Error = std::io::Error;
+
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.0.write_all(bytes)
+    }
+}
+
+/// Any [`bytes::BufMut`] as an output: bytes are copied once, from the window. A `BytesMut` is
+/// better served by [`AppendSink`](super::AppendSink), which writes in place.
+#[cfg(feature = "bytes")]
+#[derive(Debug)]
+pub struct BufMutOutput<B>(pub B);
+
+#[cfg(feature = "bytes")]
+impl<B: bytes::BufMut> Output for BufMutOutput<B> {
+    /// The buffer is full: bytes it had no room for.
+    type Error = usize;
+
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) -> Result<(), usize> {
+        let missing = bytes.len().saturating_sub(self.0.remaining_mut());
+        if missing > 0 {
+            return Err(missing);
+        }
+        self.0.put_slice(bytes);
+        Ok(())
+    }
+}
+
+/// Why not everything that was written arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowError<E> {
+    /// A message was lost; all others are out.
+    Write(WriteError),
+    /// The output failed, and nothing was given to it after that.
+    Output(E),
+}
+
+impl<E: fmt::Display> fmt::Display for WindowError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Write(error) => error.fmt(f),
+            Self::Output(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> core::error::Error for WindowError<E> {}
+
+#[cfg(feature = "std")]
+impl From<WindowError<std::io::Error>> for std::io::Error {
+    fn from(error: WindowError<std::io::Error>) -> Self {
+        match error {
+            WindowError::Write(error) => Self::new(std::io::ErrorKind::InvalidInput, error),
+            WindowError::Output(error) => error,
+        }
+    }
+}
+
+/// Writes through a window of fixed length to an [`Output`]; see the [module](self).
+///
+/// ```
+/// use protozero::{WindowSink, rt};
+///
+/// let mut sent = Vec::new();
+/// let mut window = [0; 256];
+/// let mut stream = WindowSink::stream(&mut window, |bytes: &[u8]| {
+///     sent.extend_from_slice(bytes); // a serial port, a socket
+///     Ok::<(), core::convert::Infallible>(())
+/// });
+/// {
+///     let mut trace = stream.root(); // as long as it likes
+///     for time in 0..1000 {
+///         rt::uint64::<8>(&mut trace.nested::<1>(), time); // each fits the window
+///     }
+/// }
+/// stream.finish()?;
+/// assert!(sent.len() > 10 * 256);
+/// # Ok::<(), protozero::sink::WindowError<core::convert::Infallible>>(())
+/// ```
+pub struct WindowSink<'b, O: Output> {
+    window: Borrowed<'b>,
+    /// What `window` leads to, if it is ours.
+    #[cfg(feature = "alloc")]
+    _memory: alloc::vec::Vec<u8>,
+    output: O,
+    error: Option<O::Error>,
+    /// The tag in front of each root, if roots are framed.
+    frame: Option<tag::Encoded>,
+    /// Where the tag of the open root stands.
+    frame_at: usize,
+    /// Bytes of the window that hold data, when no root is open.
+    filled: usize,
+    /// Position behind which the open root has written nothing that counts.
+    mark: usize,
+    in_root: bool,
+    failed: bool,
+    /// A length that began in an earlier range waits at the window's first byte.
+    waiting: bool,
+    /// The range before this one, and how far its bytes moved.
+    earlier: Option<(u32, usize)>,
+}
+
+impl<'b, O: Output> WindowSink<'b, O> {
+    /// A stream through the caller's `window`, of at least 64 bytes, to `output`. Root messages
+    /// follow each other without any mark: they are one message to whoever reads.
+    pub fn stream(window: &'b mut [u8], output: O) -> StreamOf<Self> {
+        StreamOf::new(Self::new(Borrowed::new(window), output, None))
+    }
+
+    /// A stream in which each root message becomes a field `N` of an outer message, as packets are
+    /// of a trace. A root message has to fit the window together with its tag and four bytes.
+    pub fn framed<const N: u32>(window: &'b mut [u8], output: O) -> StreamOf<Self> {
+        let tag = const { tag::Encoded::new(N, tag::LEN) };
+        StreamOf::new(Self::new(Borrowed::new(window), output, Some(tag)))
+    }
+
+    fn new(window: Borrowed<'b>, output: O, frame: Option<tag::Encoded>) -> Self {
+        Self {
+            window,
+            #[cfg(feature = "alloc")]
+            _memory: alloc::vec::Vec::new(),
+            output,
+            error: None,
+            frame,
+            frame_at: 0,
+            filled: 0,
+            mark: 0,
+            in_root: false,
+            failed: false,
+            waiting: false,
+            earlier: None,
+        }
+    }
+
+    /// The output.
+    pub fn output(&self) -> &O {
+        &self.output
+    }
+
+    /// What made the output fail.
+    pub fn output_error(&self) -> Option<&O::Error> {
+        self.error.as_ref()
+    }
+
+    /// The first `used` bytes of the window.
+    #[inline]
+    fn bytes(&mut self, used: usize) -> &mut [u8] {
+        // SAFETY:
+        // - initialised: the window was, when it was borrowed or allocated;
+        // - not written meanwhile: the stream writes only while it does not call this sink, and the
+        //   reference ends with the call.
+        unsafe { self.window.front(used) }
+    }
+
+    /// Writes the first `len` bytes out.
+    fn put(&mut self, len: usize) -> Result<(), WriteError> {
+        if self.error.is_some() {
+            return Err(WriteError::Output);
+        }
+        if len == 0 {
+            return Ok(());
+        }
+        // SAFETY: as in `bytes`; borrowed here so that `output` can be, too.
+        let bytes = unsafe { self.window.front(len) };
+        self.output.put(bytes).map_err(|error| {
+            self.error = Some(error);
+            WriteError::Output
+        })
+    }
+
+    /// Stores `bytes` at `at`, if they fit.
+    #[inline]
+    fn store(&mut self, at: usize, bytes: &[u8]) {
+        let len = self.window.len();
+        if let Some(to) = self.bytes(len).get_mut(at..).and_then(|w| w.get_mut(..bytes.len())) {
+            to.copy_from_slice(bytes);
+        }
+    }
+
+    /// Moves the bytes from `from` to `to` to position `at` before them.
+    #[inline]
+    fn shift(&mut self, from: usize, to: usize, at: usize) {
+        let len = self.window.len();
+        if at <= from && from <= to && to <= len {
+            self.bytes(len).copy_within(from..to, at);
+        }
+    }
+
+    /// The open root cannot be finished: leaves the window as if it had not begun, or, where bytes
+    /// of it are out, had ended.
+    fn give_up(&mut self) {
+        self.failed = true;
+        self.filled = match self.frame {
+            Some(_) => self.frame_at,
+            None if self.waiting => {
+                self.store(0, &varint::padded(0));
+                SLOT_LEN
+            }
+            None => self.mark,
+        };
+        self.waiting = false;
+        self.earlier = None;
+    }
+
+    fn written_out(&mut self) -> Result<(), WriteError> {
+        let filled = self.filled;
+        self.put(filled)?;
+        self.filled = 0;
+        Ok(())
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<O: Output> WindowSink<'static, O> {
+    /// As [`stream`](Self::stream), with a window of `window_len` bytes of its own.
+    pub fn stream_with_window(window_len: usize, output: O) -> StreamOf<Self> {
+        StreamOf::new(Self::owned(window_len, output, None))
+    }
+
+    /// As [`framed`](Self::framed), with a window of `window_len` bytes of its own.
+    pub fn framed_with_window<const N: u32>(window_len: usize, output: O) -> StreamOf<Self> {
+        let tag = const { tag::Encoded::new(N, tag::LEN) };
+        StreamOf::new(Self::owned(window_len, output, Some(tag)))
+    }
+
+    fn owned(window_len: usize, output: O, frame: Option<tag::Encoded>) -> Self {
+        let mut memory = alloc::vec![0; window_len.max(WINDOW_MIN)];
+        // SAFETY: the allocation is kept in `_memory`, which nothing touches until it is dropped
+        // with the pointer; moving a `Vec` does not move what it leads to.
+        let window = unsafe { Borrowed::of_allocation(&mut memory) };
+        Self { _memory: memory, ..Self::new(window, output, frame) }
+    }
+}
+
+// SAFETY:
+// - valid: each range is the window, borrowed mutably for `'b` or owned by this sink;
+// - unshared: its bytes are touched by this sink only within the calls below and `flush`, in which
+//   the stream does not write; every root begins with a new range;
+// - thread: the window is memory that belongs to no thread.
+unsafe impl<O: Output> Sink for WindowSink<'_, O> {
+    fn next_range(&mut self, used: usize, open: &mut OpenSlots<'_>) -> Result<Range, WriteError> {
+        let mut open = open.peekable();
+        let innermost = open.peek().copied();
+        let first = match (self.frame, innermost) {
+            (Some(_), _) => self.frame_at,
+            (None, _) if self.waiting => 0,
+            (None, Some(slot)) => slot.offset as usize,
+            (None, None) => used,
+        };
+        self.earlier = innermost.map(|slot| (slot.range, first));
+        self.waiting |= self.frame.is_none() && innermost.is_some();
+        // Their bytes are zeroed by being asked for.
+        open.for_each(drop);
+        if first == 0 {
+            self.mark = used;
+            self.give_up();
+            return Err(WriteError::WindowFull { len: self.window.len() });
+        }
+        if let Err(error) = self.put(first) {
+            self.give_up();
+            return Err(error);
+        }
+        self.shift(first, used, 0);
+        self.frame_at = 0;
+        self.mark = used.saturating_sub(first);
+        let range = self.window.range().after(self.mark);
+        if range.room() < RANGE_MIN {
+            self.give_up();
+            return Err(WriteError::WindowFull { len: self.window.len() });
+        }
+        Ok(range)
+    }
+
+    fn fill(&mut self, slot: Slot, length: [u8; 4]) {
+        let Some((range, shift)) = self.earlier else { return };
+        let Some(at) = (slot.offset as usize).checked_sub(shift) else { return };
+        if slot.range == range {
+            self.store(at, &length);
+            if at == 0 && core::mem::take(&mut self.waiting) {
+                // All fields up to here are whole: what a later failure may leave.
+                let groups = length.iter().rev();
+                let len = groups.fold(0, |len, byte| len << 7 | usize::from(byte & 0x7f));
+                self.mark = SLOT_LEN + len;
+            }
+        }
+    }
+
+    fn begin_root(&mut self, _used: usize) -> Result<Option<Range>, WriteError> {
+        self.in_root = true;
+        self.failed = false;
+        self.waiting = false;
+        self.earlier = None;
+        let len = self.window.len();
+        if len < WINDOW_MIN {
+            self.failed = true;
+            return Err(WriteError::RangeTooShort { len });
+        }
+        let header = self.frame.map_or(0, |tag| tag.len + SLOT_LEN);
+        if self.error.is_some() || len - self.filled < header + RANGE_MIN {
+            self.written_out().inspect_err(|_| self.failed = true)?;
+        }
+        self.frame_at = self.filled;
+        if let Some(tag) = self.frame {
+            self.store(self.filled, tag.bytes.to_le_bytes().get(..tag.len).unwrap_or_default());
+        }
+        self.mark = self.filled + header;
+        Ok(Some(self.window.range().after(self.mark)))
+    }
+
+    fn end_root(&mut self, used: usize) -> usize {
+        self.in_root = false;
+        if !self.failed && used < self.mark {
+            // Failed without our doing: a string too long for any length.
+            self.give_up();
+        }
+        if self.failed {
+            return used.min(self.filled);
+        }
+        self.filled = used;
+        if core::mem::take(&mut self.waiting) {
+            // Its scope was forgotten: it ends with its parent.
+            self.store(0, &varint::padded(used.saturating_sub(SLOT_LEN) as u32));
+        }
+        if let Some(tag) = self.frame {
+            let length_at = self.frame_at + tag.len;
+            let body = length_at + SLOT_LEN;
+            let len = used.saturating_sub(body);
+            if len <= varint::ONE_BYTE_MAX as usize {
+                self.store(length_at, &[len as u8]);
+                self.shift(body, used, length_at + 1);
+                self.filled = length_at + 1 + len;
+            } else {
+                self.store(length_at, &varint::padded(len as u32));
+            }
+        }
+        self.filled
+    }
+}
+
+impl<O: Output> StreamOf<WindowSink<'_, O>> {
+    /// Writes all finished root messages out.
+    ///
+    /// # Errors
+    /// [`WriteError::Output`]; the sink has the reason.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        let sink = self.sink_mut();
+        // The scope of an open root was forgotten: it is finished by the next one.
+        if sink.in_root { Ok(()) } else { sink.written_out() }
+    }
+
+    /// Writes everything out and gives the output back.
+    ///
+    /// # Errors
+    /// [`WindowError::Output`] if the output failed; [`WindowError::Write`] if all is out but a
+    /// message that was lost.
+    pub fn finish(mut self) -> Result<O, WindowError<O::Error>> {
+        let sink = self.sink_mut();
+        if core::mem::take(&mut sink.in_root) && !sink.failed {
+            // Its scope was forgotten, and where it ends nobody says.
+            sink.give_up();
+        }
+        let flushed = self.flush();
+        let lost = self.first_error();
+        let WindowSink { output, error, .. } = self.into_sink();
+        match (error, flushed.err().or(lost)) {
+            (Some(error), _) => Err(WindowError::Output(error)),
+            (None, Some(error)) => Err(WindowError::Write(error)),
+            (None, None) => Ok(output),
+        }
+    }
+}
