@@ -12,6 +12,11 @@
 //! is [`TraceConfigBufferConfig`]. Enums are open: a newtype with a constant per known value.
 //! Services are modules: [`producer_port`], [`consumer_port`], [`relay_port`].
 //!
+//! Areas of the schema are features (`ftrace`, `android`, `chrome`, `gpu`, `power`, `profiling`,
+//! `system`, `configs`; `full` for all), and what belongs to one is compiled with it alone. A field
+//! whose message is in an area that is off is an unknown field, kept verbatim by owned messages; a
+//! writer takes it already encoded (`NAME_raw`).
+//!
 //! Everything is re-exported here; the modules follow the folders of the schema. Feature `text` adds
 //! `M::DESCRIPTOR`, what the text format needs to know.
 //!

@@ -11,6 +11,42 @@ use protozero_codegen::{Config, Faces, Source, generate};
 
 const COMMAND: &str = "cargo xtask codegen";
 
+/// Areas of the schema, each a feature of `protos`; what is in none is always there. The longest
+/// prefix decides.
+const AREAS: &[(&str, &str)] = &[
+    ("perfetto/config/android/", "configs"),
+    ("perfetto/config/chrome/", "configs"),
+    ("perfetto/config/etw/", "configs"),
+    ("perfetto/config/gpu/", "configs"),
+    ("perfetto/config/inode_file/", "configs"),
+    ("perfetto/config/linux/", "configs"),
+    ("perfetto/config/power/", "configs"),
+    ("perfetto/config/profiling/", "configs"),
+    ("perfetto/config/qnx/", "configs"),
+    ("perfetto/config/statsd/", "configs"),
+    ("perfetto/config/stress_test_config.proto", "full"),
+    ("perfetto/trace/android/", "android"),
+    ("perfetto/trace/statsd/", "android"),
+    ("perfetto/trace/track_event/pixel_modem.proto", "android"),
+    ("perfetto/trace/chrome/", "chrome"),
+    ("perfetto/trace/chrome/chrome_trigger.proto", ""),
+    ("perfetto/trace/track_event/chrome_", "chrome"),
+    ("perfetto/trace/translation/", "chrome"),
+    ("perfetto/trace/ftrace/", "ftrace"),
+    ("perfetto/trace/gpu/", "gpu"),
+    ("perfetto/trace/system_info/gpu_info.proto", "gpu"),
+    ("perfetto/common/android_energy_consumer_descriptor.proto", "power"),
+    ("perfetto/trace/power/", "power"),
+    ("perfetto/trace/memory_graph.proto", "profiling"),
+    ("perfetto/trace/profiling/", "profiling"),
+    ("perfetto/trace/profiling/inline_callstack.proto", ""),
+    ("perfetto/trace/profiling/profile_common.proto", ""),
+    ("perfetto/trace/etw/", "system"),
+    ("perfetto/trace/filesystem/", "system"),
+    ("perfetto/trace/generic_kernel/", "system"),
+    ("perfetto/trace/linux/", "system"),
+];
+
 /// Runs the command with the arguments behind its name.
 ///
 /// # Errors
@@ -53,7 +89,7 @@ fn config(root: &Path) -> Result<Config, String> {
         root: "crate".into(),
         open_enums: true,
         text_feature: Some("text".into()),
-        features: Vec::new(),
+        features: AREAS.iter().map(|(path, area)| ((*path).into(), (*area).into())).collect(),
     })
 }
 

@@ -94,59 +94,97 @@ pub struct DataSourceConfig {
     #[pb(string, 11)] pub target_buffer_name: Option<String>,
     #[pb(message, 12)] pub protovm_config: Option<crate::ProtoVmConfig>,
     #[pb(message, 100)] pub ftrace_config: Option<crate::FtraceConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 101)] pub chrome_config: Option<crate::ChromeConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 102)] pub inode_file_config: Option<crate::InodeFileConfig>,
     #[pb(message, 103)] pub process_stats_config: Option<crate::ProcessStatsConfig>,
     #[pb(message, 104)] pub sys_stats_config: Option<crate::SysStatsConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 105)] pub heapprofd_config: Option<crate::HeapprofdConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 106)] pub android_power_config: Option<crate::AndroidPowerConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 107)] pub android_log_config: Option<crate::AndroidLogConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 108)] pub gpu_counter_config: Option<crate::GpuCounterConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 109)] pub packages_list_config: Option<crate::PackagesListConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 110)] pub java_hprof_config: Option<crate::JavaHprofConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 111)] pub perf_event_config: Option<crate::PerfEventConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 112)] pub vulkan_memory_config: Option<crate::VulkanMemoryConfig>,
     #[pb(message, 113)] pub track_event_config: Option<crate::TrackEventConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 114)] pub android_polled_state_config: Option<crate::AndroidPolledStateConfig>,
     #[pb(message, 115)] pub interceptor_config: Option<crate::InterceptorConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 116)] pub android_game_intervention_list_config: Option<
         crate::AndroidGameInterventionListConfig,
     >,
+    #[cfg(feature = "configs")]
     #[pb(message, 117)] pub statsd_tracing_config: Option<crate::StatsdTracingConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 118)] pub android_system_property_config: Option<crate::AndroidSystemPropertyConfig>,
     #[pb(message, 119)] pub system_info_config: Option<crate::SystemInfoConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 120)] pub network_packet_trace_config: Option<crate::NetworkPacketTraceConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 121)] pub surfaceflinger_layers_config: Option<crate::SurfaceFlingerLayersConfig>,
     /// Set by the service, from the config's field of this name.
     #[pb(bool, 122)] pub prefer_suspend_clock_for_duration: Option<bool>,
+    #[cfg(feature = "configs")]
     #[pb(message, 123)] pub surfaceflinger_transactions_config: Option<
         crate::SurfaceFlingerTransactionsConfig,
     >,
+    #[cfg(feature = "configs")]
     #[pb(message, 124)] pub android_sdk_sysprop_guard_config: Option<crate::AndroidSdkSyspropGuardConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 125)] pub etw_config: Option<crate::EtwConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 126)] pub protolog_config: Option<crate::ProtoLogConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 127)] pub v8_config: Option<crate::V8Config>,
+    #[cfg(feature = "configs")]
     #[pb(message, 128)] pub android_input_event_config: Option<crate::AndroidInputEventConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 129)] pub pixel_modem_config: Option<crate::PixelModemConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 130)] pub windowmanager_config: Option<crate::WindowManagerConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 131)] pub chromium_system_metrics: Option<crate::ChromiumSystemMetricsConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 132)] pub kernel_wakelocks_config: Option<crate::KernelWakelocksConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 133)] pub gpu_renderstages_config: Option<crate::GpuRenderStagesConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 134)] pub chromium_histogram_samples: Option<crate::ChromiumHistogramSamplesConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 135)] pub app_wakelocks_config: Option<crate::AppWakelocksConfig>,
     #[pb(message, 136)] pub frozen_ftrace_config: Option<crate::FrozenFtraceConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 137)] pub cpu_per_uid_config: Option<crate::CpuPerUidConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 138)] pub user_list_config: Option<crate::AndroidUserListConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 139)] pub inputmethod_config: Option<crate::InputMethodConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 140)] pub android_aflags_config: Option<crate::AndroidAflagsConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 141)] pub journald_config: Option<crate::SystemdJournaldConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 142)] pub display_video_config: Option<crate::DisplayVideoConfig>,
+    #[cfg(feature = "configs")]
     #[pb(message, 143)] pub chromium_stack_sampling_profiler: Option<
         crate::ChromiumStackSamplingProfilerConfig,
     >,
+    #[cfg(feature = "configs")]
     #[pb(message, 144)] pub chromium_sampling_heap_profiler: Option<
         crate::ChromiumSamplingHeapProfilerConfig,
     >,
+    #[cfg(feature = "configs")]
     #[pb(message, 150)] pub qnx_config: Option<crate::QnxConfig>,
     /// A config nobody reads any more.
     #[pb(string, 1000)] pub legacy_config: Option<String>,
@@ -221,11 +259,13 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<100>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn chrome_config(&mut self) -> crate::ChromeConfigWriter<'_> { rt::message::<101, _>(&mut self.s) }
     #[inline] pub fn chrome_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<101>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn inode_file_config(&mut self) -> crate::InodeFileConfigWriter<'_> {
         rt::message::<102, _>(&mut self.s)
     }
@@ -247,6 +287,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<104>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn heapprofd_config(&mut self) -> crate::HeapprofdConfigWriter<'_> {
         rt::message::<105, _>(&mut self.s)
     }
@@ -254,6 +295,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<105>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn android_power_config(&mut self) -> crate::AndroidPowerConfigWriter<'_> {
         rt::message::<106, _>(&mut self.s)
     }
@@ -261,6 +303,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<106>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn android_log_config(&mut self) -> crate::AndroidLogConfigWriter<'_> {
         rt::message::<107, _>(&mut self.s)
     }
@@ -268,6 +311,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<107>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn gpu_counter_config(&mut self) -> crate::GpuCounterConfigWriter<'_> {
         rt::message::<108, _>(&mut self.s)
     }
@@ -275,6 +319,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<108>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn packages_list_config(&mut self) -> crate::PackagesListConfigWriter<'_> {
         rt::message::<109, _>(&mut self.s)
     }
@@ -282,6 +327,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<109>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn java_hprof_config(&mut self) -> crate::JavaHprofConfigWriter<'_> {
         rt::message::<110, _>(&mut self.s)
     }
@@ -289,6 +335,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<110>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn perf_event_config(&mut self) -> crate::PerfEventConfigWriter<'_> {
         rt::message::<111, _>(&mut self.s)
     }
@@ -296,6 +343,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<111>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn vulkan_memory_config(&mut self) -> crate::VulkanMemoryConfigWriter<'_> {
         rt::message::<112, _>(&mut self.s)
     }
@@ -310,6 +358,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<113>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn android_polled_state_config(
         &mut self,
     ) -> crate::AndroidPolledStateConfigWriter<'_> {
@@ -326,6 +375,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<115>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn android_game_intervention_list_config(
         &mut self,
     ) -> crate::AndroidGameInterventionListConfigWriter<'_> {
@@ -338,6 +388,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<116>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn statsd_tracing_config(&mut self) -> crate::StatsdTracingConfigWriter<'_> {
         rt::message::<117, _>(&mut self.s)
     }
@@ -345,6 +396,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<117>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn android_system_property_config(
         &mut self,
     ) -> crate::AndroidSystemPropertyConfigWriter<'_> {
@@ -361,6 +413,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<119>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn network_packet_trace_config(
         &mut self,
     ) -> crate::NetworkPacketTraceConfigWriter<'_> {
@@ -370,6 +423,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<120>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn surfaceflinger_layers_config(
         &mut self,
     ) -> crate::SurfaceFlingerLayersConfigWriter<'_> {
@@ -384,6 +438,7 @@ impl DataSourceConfigWriter<'_> {
         rt::bool::<122>(&mut self.s, value);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn surfaceflinger_transactions_config(
         &mut self,
     ) -> crate::SurfaceFlingerTransactionsConfigWriter<'_> {
@@ -393,6 +448,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<123>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn android_sdk_sysprop_guard_config(
         &mut self,
     ) -> crate::AndroidSdkSyspropGuardConfigWriter<'_> {
@@ -402,11 +458,13 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<124>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn etw_config(&mut self) -> crate::EtwConfigWriter<'_> { rt::message::<125, _>(&mut self.s) }
     #[inline] pub fn etw_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<125>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn protolog_config(&mut self) -> crate::ProtoLogConfigWriter<'_> {
         rt::message::<126, _>(&mut self.s)
     }
@@ -414,11 +472,13 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<126>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn v8_config(&mut self) -> crate::V8ConfigWriter<'_> { rt::message::<127, _>(&mut self.s) }
     #[inline] pub fn v8_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<127>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn android_input_event_config(
         &mut self,
     ) -> crate::AndroidInputEventConfigWriter<'_> {
@@ -428,6 +488,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<128>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn pixel_modem_config(&mut self) -> crate::PixelModemConfigWriter<'_> {
         rt::message::<129, _>(&mut self.s)
     }
@@ -435,6 +496,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<129>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn windowmanager_config(&mut self) -> crate::WindowManagerConfigWriter<'_> {
         rt::message::<130, _>(&mut self.s)
     }
@@ -442,6 +504,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<130>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn chromium_system_metrics(
         &mut self,
     ) -> crate::ChromiumSystemMetricsConfigWriter<'_> {
@@ -451,6 +514,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<131>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn kernel_wakelocks_config(&mut self) -> crate::KernelWakelocksConfigWriter<'_> {
         rt::message::<132, _>(&mut self.s)
     }
@@ -458,6 +522,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<132>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn gpu_renderstages_config(&mut self) -> crate::GpuRenderStagesConfigWriter<'_> {
         rt::message::<133, _>(&mut self.s)
     }
@@ -465,6 +530,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<133>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn chromium_histogram_samples(
         &mut self,
     ) -> crate::ChromiumHistogramSamplesConfigWriter<'_> {
@@ -474,6 +540,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<134>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn app_wakelocks_config(&mut self) -> crate::AppWakelocksConfigWriter<'_> {
         rt::message::<135, _>(&mut self.s)
     }
@@ -488,6 +555,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<136>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn cpu_per_uid_config(&mut self) -> crate::CpuPerUidConfigWriter<'_> {
         rt::message::<137, _>(&mut self.s)
     }
@@ -495,6 +563,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<137>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn user_list_config(&mut self) -> crate::AndroidUserListConfigWriter<'_> {
         rt::message::<138, _>(&mut self.s)
     }
@@ -502,6 +571,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<138>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn inputmethod_config(&mut self) -> crate::InputMethodConfigWriter<'_> {
         rt::message::<139, _>(&mut self.s)
     }
@@ -509,6 +579,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<139>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn android_aflags_config(&mut self) -> crate::AndroidAflagsConfigWriter<'_> {
         rt::message::<140, _>(&mut self.s)
     }
@@ -516,6 +587,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<140>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn journald_config(&mut self) -> crate::SystemdJournaldConfigWriter<'_> {
         rt::message::<141, _>(&mut self.s)
     }
@@ -523,6 +595,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<141>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn display_video_config(&mut self) -> crate::DisplayVideoConfigWriter<'_> {
         rt::message::<142, _>(&mut self.s)
     }
@@ -530,6 +603,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<142>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn chromium_stack_sampling_profiler(
         &mut self,
     ) -> crate::ChromiumStackSamplingProfilerConfigWriter<'_> {
@@ -539,6 +613,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<143>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn chromium_sampling_heap_profiler(
         &mut self,
     ) -> crate::ChromiumSamplingHeapProfilerConfigWriter<'_> {
@@ -548,6 +623,7 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<144>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "configs")]
     #[inline] pub fn qnx_config(&mut self) -> crate::QnxConfigWriter<'_> { rt::message::<150, _>(&mut self.s) }
     #[inline] pub fn qnx_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<150>(&mut self.s, body);
@@ -592,53 +668,91 @@ pub enum DataSourceConfigField<'a> {
     TargetBufferName(&'a str),
     ProtovmConfig(crate::ProtoVmConfigReader<'a>),
     FtraceConfig(crate::FtraceConfigReader<'a>),
+    #[cfg(feature = "configs")]
     ChromeConfig(crate::ChromeConfigReader<'a>),
+    #[cfg(feature = "configs")]
     InodeFileConfig(crate::InodeFileConfigReader<'a>),
     ProcessStatsConfig(crate::ProcessStatsConfigReader<'a>),
     SysStatsConfig(crate::SysStatsConfigReader<'a>),
+    #[cfg(feature = "configs")]
     HeapprofdConfig(crate::HeapprofdConfigReader<'a>),
+    #[cfg(feature = "configs")]
     AndroidPowerConfig(crate::AndroidPowerConfigReader<'a>),
+    #[cfg(feature = "configs")]
     AndroidLogConfig(crate::AndroidLogConfigReader<'a>),
+    #[cfg(feature = "configs")]
     GpuCounterConfig(crate::GpuCounterConfigReader<'a>),
+    #[cfg(feature = "configs")]
     PackagesListConfig(crate::PackagesListConfigReader<'a>),
+    #[cfg(feature = "configs")]
     JavaHprofConfig(crate::JavaHprofConfigReader<'a>),
+    #[cfg(feature = "configs")]
     PerfEventConfig(crate::PerfEventConfigReader<'a>),
+    #[cfg(feature = "configs")]
     VulkanMemoryConfig(crate::VulkanMemoryConfigReader<'a>),
     TrackEventConfig(crate::TrackEventConfigReader<'a>),
+    #[cfg(feature = "configs")]
     AndroidPolledStateConfig(crate::AndroidPolledStateConfigReader<'a>),
     InterceptorConfig(crate::InterceptorConfigReader<'a>),
+    #[cfg(feature = "configs")]
     AndroidGameInterventionListConfig(
         crate::AndroidGameInterventionListConfigReader<'a>,
     ),
+    #[cfg(feature = "configs")]
     StatsdTracingConfig(crate::StatsdTracingConfigReader<'a>),
+    #[cfg(feature = "configs")]
     AndroidSystemPropertyConfig(crate::AndroidSystemPropertyConfigReader<'a>),
     SystemInfoConfig(crate::SystemInfoConfigReader<'a>),
+    #[cfg(feature = "configs")]
     NetworkPacketTraceConfig(crate::NetworkPacketTraceConfigReader<'a>),
+    #[cfg(feature = "configs")]
     SurfaceflingerLayersConfig(crate::SurfaceFlingerLayersConfigReader<'a>),
     /// Set by the service, from the config's field of this name.
     PreferSuspendClockForDuration(bool),
+    #[cfg(feature = "configs")]
     SurfaceflingerTransactionsConfig(crate::SurfaceFlingerTransactionsConfigReader<'a>),
+    #[cfg(feature = "configs")]
     AndroidSdkSyspropGuardConfig(crate::AndroidSdkSyspropGuardConfigReader<'a>),
+    #[cfg(feature = "configs")]
     EtwConfig(crate::EtwConfigReader<'a>),
+    #[cfg(feature = "configs")]
     ProtologConfig(crate::ProtoLogConfigReader<'a>),
+    #[cfg(feature = "configs")]
     V8Config(crate::V8ConfigReader<'a>),
+    #[cfg(feature = "configs")]
     AndroidInputEventConfig(crate::AndroidInputEventConfigReader<'a>),
+    #[cfg(feature = "configs")]
     PixelModemConfig(crate::PixelModemConfigReader<'a>),
+    #[cfg(feature = "configs")]
     WindowmanagerConfig(crate::WindowManagerConfigReader<'a>),
+    #[cfg(feature = "configs")]
     ChromiumSystemMetrics(crate::ChromiumSystemMetricsConfigReader<'a>),
+    #[cfg(feature = "configs")]
     KernelWakelocksConfig(crate::KernelWakelocksConfigReader<'a>),
+    #[cfg(feature = "configs")]
     GpuRenderstagesConfig(crate::GpuRenderStagesConfigReader<'a>),
+    #[cfg(feature = "configs")]
     ChromiumHistogramSamples(crate::ChromiumHistogramSamplesConfigReader<'a>),
+    #[cfg(feature = "configs")]
     AppWakelocksConfig(crate::AppWakelocksConfigReader<'a>),
     FrozenFtraceConfig(crate::FrozenFtraceConfigReader<'a>),
+    #[cfg(feature = "configs")]
     CpuPerUidConfig(crate::CpuPerUidConfigReader<'a>),
+    #[cfg(feature = "configs")]
     UserListConfig(crate::AndroidUserListConfigReader<'a>),
+    #[cfg(feature = "configs")]
     InputmethodConfig(crate::InputMethodConfigReader<'a>),
+    #[cfg(feature = "configs")]
     AndroidAflagsConfig(crate::AndroidAflagsConfigReader<'a>),
+    #[cfg(feature = "configs")]
     JournaldConfig(crate::SystemdJournaldConfigReader<'a>),
+    #[cfg(feature = "configs")]
     DisplayVideoConfig(crate::DisplayVideoConfigReader<'a>),
+    #[cfg(feature = "configs")]
     ChromiumStackSamplingProfiler(crate::ChromiumStackSamplingProfilerConfigReader<'a>),
+    #[cfg(feature = "configs")]
     ChromiumSamplingHeapProfiler(crate::ChromiumSamplingHeapProfilerConfigReader<'a>),
+    #[cfg(feature = "configs")]
     QnxConfig(crate::QnxConfigReader<'a>),
     /// A config nobody reads any more.
     LegacyConfig(&'a str),
@@ -671,7 +785,9 @@ impl<'a> rt::TypedField<'a> for DataSourceConfigField<'a> {
             90 => Self::TargetBufferName(f.string()?),
             98 => Self::ProtovmConfig(crate::ProtoVmConfigReader::new(f.bytes()?)),
             802 => Self::FtraceConfig(crate::FtraceConfigReader::new(f.bytes()?)),
+            #[cfg(feature = "configs")]
             810 => Self::ChromeConfig(crate::ChromeConfigReader::new(f.bytes()?)),
+            #[cfg(feature = "configs")]
             818 => Self::InodeFileConfig(crate::InodeFileConfigReader::new(f.bytes()?)),
             826 => {
                 Self::ProcessStatsConfig(
@@ -679,27 +795,36 @@ impl<'a> rt::TypedField<'a> for DataSourceConfigField<'a> {
                 )
             }
             834 => Self::SysStatsConfig(crate::SysStatsConfigReader::new(f.bytes()?)),
+            #[cfg(feature = "configs")]
             842 => Self::HeapprofdConfig(crate::HeapprofdConfigReader::new(f.bytes()?)),
+            #[cfg(feature = "configs")]
             850 => {
                 Self::AndroidPowerConfig(
                     crate::AndroidPowerConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             858 => Self::AndroidLogConfig(crate::AndroidLogConfigReader::new(f.bytes()?)),
+            #[cfg(feature = "configs")]
             866 => Self::GpuCounterConfig(crate::GpuCounterConfigReader::new(f.bytes()?)),
+            #[cfg(feature = "configs")]
             874 => {
                 Self::PackagesListConfig(
                     crate::PackagesListConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             882 => Self::JavaHprofConfig(crate::JavaHprofConfigReader::new(f.bytes()?)),
+            #[cfg(feature = "configs")]
             890 => Self::PerfEventConfig(crate::PerfEventConfigReader::new(f.bytes()?)),
+            #[cfg(feature = "configs")]
             898 => {
                 Self::VulkanMemoryConfig(
                     crate::VulkanMemoryConfigReader::new(f.bytes()?),
                 )
             }
             906 => Self::TrackEventConfig(crate::TrackEventConfigReader::new(f.bytes()?)),
+            #[cfg(feature = "configs")]
             914 => {
                 Self::AndroidPolledStateConfig(
                     crate::AndroidPolledStateConfigReader::new(f.bytes()?),
@@ -708,79 +833,97 @@ impl<'a> rt::TypedField<'a> for DataSourceConfigField<'a> {
             922 => {
                 Self::InterceptorConfig(crate::InterceptorConfigReader::new(f.bytes()?))
             }
+            #[cfg(feature = "configs")]
             930 => {
                 Self::AndroidGameInterventionListConfig(
                     crate::AndroidGameInterventionListConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             938 => {
                 Self::StatsdTracingConfig(
                     crate::StatsdTracingConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             946 => {
                 Self::AndroidSystemPropertyConfig(
                     crate::AndroidSystemPropertyConfigReader::new(f.bytes()?),
                 )
             }
             954 => Self::SystemInfoConfig(crate::SystemInfoConfigReader::new(f.bytes()?)),
+            #[cfg(feature = "configs")]
             962 => {
                 Self::NetworkPacketTraceConfig(
                     crate::NetworkPacketTraceConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             970 => {
                 Self::SurfaceflingerLayersConfig(
                     crate::SurfaceFlingerLayersConfigReader::new(f.bytes()?),
                 )
             }
             976 => Self::PreferSuspendClockForDuration(f.bool()?),
+            #[cfg(feature = "configs")]
             986 => {
                 Self::SurfaceflingerTransactionsConfig(
                     crate::SurfaceFlingerTransactionsConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             994 => {
                 Self::AndroidSdkSyspropGuardConfig(
                     crate::AndroidSdkSyspropGuardConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             1002 => Self::EtwConfig(crate::EtwConfigReader::new(f.bytes()?)),
+            #[cfg(feature = "configs")]
             1010 => Self::ProtologConfig(crate::ProtoLogConfigReader::new(f.bytes()?)),
+            #[cfg(feature = "configs")]
             1018 => Self::V8Config(crate::V8ConfigReader::new(f.bytes()?)),
+            #[cfg(feature = "configs")]
             1026 => {
                 Self::AndroidInputEventConfig(
                     crate::AndroidInputEventConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             1034 => {
                 Self::PixelModemConfig(crate::PixelModemConfigReader::new(f.bytes()?))
             }
+            #[cfg(feature = "configs")]
             1042 => {
                 Self::WindowmanagerConfig(
                     crate::WindowManagerConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             1050 => {
                 Self::ChromiumSystemMetrics(
                     crate::ChromiumSystemMetricsConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             1058 => {
                 Self::KernelWakelocksConfig(
                     crate::KernelWakelocksConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             1066 => {
                 Self::GpuRenderstagesConfig(
                     crate::GpuRenderStagesConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             1074 => {
                 Self::ChromiumHistogramSamples(
                     crate::ChromiumHistogramSamplesConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             1082 => {
                 Self::AppWakelocksConfig(
                     crate::AppWakelocksConfigReader::new(f.bytes()?),
@@ -791,36 +934,45 @@ impl<'a> rt::TypedField<'a> for DataSourceConfigField<'a> {
                     crate::FrozenFtraceConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             1098 => Self::CpuPerUidConfig(crate::CpuPerUidConfigReader::new(f.bytes()?)),
+            #[cfg(feature = "configs")]
             1106 => {
                 Self::UserListConfig(crate::AndroidUserListConfigReader::new(f.bytes()?))
             }
+            #[cfg(feature = "configs")]
             1114 => {
                 Self::InputmethodConfig(crate::InputMethodConfigReader::new(f.bytes()?))
             }
+            #[cfg(feature = "configs")]
             1122 => {
                 Self::AndroidAflagsConfig(
                     crate::AndroidAflagsConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             1130 => {
                 Self::JournaldConfig(crate::SystemdJournaldConfigReader::new(f.bytes()?))
             }
+            #[cfg(feature = "configs")]
             1138 => {
                 Self::DisplayVideoConfig(
                     crate::DisplayVideoConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             1146 => {
                 Self::ChromiumStackSamplingProfiler(
                     crate::ChromiumStackSamplingProfilerConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             1154 => {
                 Self::ChromiumSamplingHeapProfiler(
                     crate::ChromiumSamplingHeapProfilerConfigReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "configs")]
             1202 => Self::QnxConfig(crate::QnxConfigReader::new(f.bytes()?)),
             8002 => Self::LegacyConfig(f.string()?),
             8010 => Self::ForTesting(crate::TestConfigReader::new(f.bytes()?)),
@@ -856,118 +1008,156 @@ impl DataSourceConfig {
             d::optional("target_buffer_name", 11, d::Kind::String),
             d::optional("protovm_config", 12, d::of!(crate ::ProtoVmConfig)),
             d::optional("ftrace_config", 100, d::of!(crate ::FtraceConfig)),
+            #[cfg(feature = "configs")]
             d::optional("chrome_config", 101, d::of!(crate ::ChromeConfig)),
+            #[cfg(feature = "configs")]
             d::optional("inode_file_config", 102, d::of!(crate ::InodeFileConfig)),
             d::optional("process_stats_config", 103, d::of!(crate ::ProcessStatsConfig)),
             d::optional("sys_stats_config", 104, d::of!(crate ::SysStatsConfig)),
+            #[cfg(feature = "configs")]
             d::optional("heapprofd_config", 105, d::of!(crate ::HeapprofdConfig)),
+            #[cfg(feature = "configs")]
             d::optional("android_power_config", 106, d::of!(crate ::AndroidPowerConfig)),
+            #[cfg(feature = "configs")]
             d::optional("android_log_config", 107, d::of!(crate ::AndroidLogConfig)),
+            #[cfg(feature = "configs")]
             d::optional("gpu_counter_config", 108, d::of!(crate ::GpuCounterConfig)),
+            #[cfg(feature = "configs")]
             d::optional("packages_list_config", 109, d::of!(crate ::PackagesListConfig)),
+            #[cfg(feature = "configs")]
             d::optional("java_hprof_config", 110, d::of!(crate ::JavaHprofConfig)),
+            #[cfg(feature = "configs")]
             d::optional("perf_event_config", 111, d::of!(crate ::PerfEventConfig)),
+            #[cfg(feature = "configs")]
             d::optional("vulkan_memory_config", 112, d::of!(crate ::VulkanMemoryConfig)),
             d::optional("track_event_config", 113, d::of!(crate ::TrackEventConfig)),
+            #[cfg(feature = "configs")]
             d::optional(
                 "android_polled_state_config",
                 114,
                 d::of!(crate ::AndroidPolledStateConfig),
             ),
             d::optional("interceptor_config", 115, d::of!(crate ::InterceptorConfig)),
+            #[cfg(feature = "configs")]
             d::optional(
                 "android_game_intervention_list_config",
                 116,
                 d::of!(crate ::AndroidGameInterventionListConfig),
             ),
+            #[cfg(feature = "configs")]
             d::optional(
                 "statsd_tracing_config",
                 117,
                 d::of!(crate ::StatsdTracingConfig),
             ),
+            #[cfg(feature = "configs")]
             d::optional(
                 "android_system_property_config",
                 118,
                 d::of!(crate ::AndroidSystemPropertyConfig),
             ),
             d::optional("system_info_config", 119, d::of!(crate ::SystemInfoConfig)),
+            #[cfg(feature = "configs")]
             d::optional(
                 "network_packet_trace_config",
                 120,
                 d::of!(crate ::NetworkPacketTraceConfig),
             ),
+            #[cfg(feature = "configs")]
             d::optional(
                 "surfaceflinger_layers_config",
                 121,
                 d::of!(crate ::SurfaceFlingerLayersConfig),
             ),
             d::optional("prefer_suspend_clock_for_duration", 122, d::Kind::Bool),
+            #[cfg(feature = "configs")]
             d::optional(
                 "surfaceflinger_transactions_config",
                 123,
                 d::of!(crate ::SurfaceFlingerTransactionsConfig),
             ),
+            #[cfg(feature = "configs")]
             d::optional(
                 "android_sdk_sysprop_guard_config",
                 124,
                 d::of!(crate ::AndroidSdkSyspropGuardConfig),
             ),
+            #[cfg(feature = "configs")]
             d::optional("etw_config", 125, d::of!(crate ::EtwConfig)),
+            #[cfg(feature = "configs")]
             d::optional("protolog_config", 126, d::of!(crate ::ProtoLogConfig)),
+            #[cfg(feature = "configs")]
             d::optional("v8_config", 127, d::of!(crate ::V8Config)),
+            #[cfg(feature = "configs")]
             d::optional(
                 "android_input_event_config",
                 128,
                 d::of!(crate ::AndroidInputEventConfig),
             ),
+            #[cfg(feature = "configs")]
             d::optional("pixel_modem_config", 129, d::of!(crate ::PixelModemConfig)),
+            #[cfg(feature = "configs")]
             d::optional(
                 "windowmanager_config",
                 130,
                 d::of!(crate ::WindowManagerConfig),
             ),
+            #[cfg(feature = "configs")]
             d::optional(
                 "chromium_system_metrics",
                 131,
                 d::of!(crate ::ChromiumSystemMetricsConfig),
             ),
+            #[cfg(feature = "configs")]
             d::optional(
                 "kernel_wakelocks_config",
                 132,
                 d::of!(crate ::KernelWakelocksConfig),
             ),
+            #[cfg(feature = "configs")]
             d::optional(
                 "gpu_renderstages_config",
                 133,
                 d::of!(crate ::GpuRenderStagesConfig),
             ),
+            #[cfg(feature = "configs")]
             d::optional(
                 "chromium_histogram_samples",
                 134,
                 d::of!(crate ::ChromiumHistogramSamplesConfig),
             ),
+            #[cfg(feature = "configs")]
             d::optional("app_wakelocks_config", 135, d::of!(crate ::AppWakelocksConfig)),
             d::optional("frozen_ftrace_config", 136, d::of!(crate ::FrozenFtraceConfig)),
+            #[cfg(feature = "configs")]
             d::optional("cpu_per_uid_config", 137, d::of!(crate ::CpuPerUidConfig)),
+            #[cfg(feature = "configs")]
             d::optional("user_list_config", 138, d::of!(crate ::AndroidUserListConfig)),
+            #[cfg(feature = "configs")]
             d::optional("inputmethod_config", 139, d::of!(crate ::InputMethodConfig)),
+            #[cfg(feature = "configs")]
             d::optional(
                 "android_aflags_config",
                 140,
                 d::of!(crate ::AndroidAflagsConfig),
             ),
+            #[cfg(feature = "configs")]
             d::optional("journald_config", 141, d::of!(crate ::SystemdJournaldConfig)),
+            #[cfg(feature = "configs")]
             d::optional("display_video_config", 142, d::of!(crate ::DisplayVideoConfig)),
+            #[cfg(feature = "configs")]
             d::optional(
                 "chromium_stack_sampling_profiler",
                 143,
                 d::of!(crate ::ChromiumStackSamplingProfilerConfig),
             ),
+            #[cfg(feature = "configs")]
             d::optional(
                 "chromium_sampling_heap_profiler",
                 144,
                 d::of!(crate ::ChromiumSamplingHeapProfilerConfig),
             ),
+            #[cfg(feature = "configs")]
             d::optional("qnx_config", 150, d::of!(crate ::QnxConfig)),
             d::optional("legacy_config", 1000, d::Kind::String),
             d::optional("for_testing", 1001, d::of!(crate ::TestConfig)),

@@ -84,39 +84,93 @@ impl core::fmt::Debug for TracePacketDataLossReason {
 /// by the service alone; a packet in which a producer wrote them is dropped.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TracePacket {
-    /// What it says. Kinds that are not listed here are unknown fields to this build.
+    /// What it says.
     #[pb(
         oneof,
+        1,
         2,
+        4,
+        5,
         6,
         7,
         9,
         11,
         33,
+        34,
         35,
         36,
+        37,
+        38,
+        39,
+        40,
         43,
         44,
         45,
         46,
+        47,
+        48,
         49,
         50,
+        51,
+        52,
+        53,
+        54,
+        57,
         60,
+        61,
+        62,
+        63,
+        64,
+        65,
+        66,
         67,
+        68,
         69,
+        70,
+        71,
         72,
+        73,
+        74,
+        75,
+        77,
         78,
+        82,
+        83,
+        84,
+        86,
         89,
         90,
+        91,
+        95,
+        99,
+        100,
+        101,
+        102,
+        103,
         107,
         109,
+        110,
+        111,
         113,
+        115,
+        117,
+        118,
+        119,
+        120,
+        122,
+        123,
         124,
         125,
         126,
+        127,
+        128,
+        129,
         130,
+        131,
+        132,
         133,
         134,
+        135,
         900
     )]
     pub data: Option<TracePacketData>,
@@ -151,10 +205,16 @@ pub struct TracePacket {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// What it says. Kinds that are not listed here are unknown fields to this build.
+/// What it says.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum TracePacketData {
+    #[cfg(feature = "ftrace")]
+    #[pb(message, 1)] FtraceEvents(crate::FtraceEventBundle),
     #[pb(message, 2)] ProcessTree(crate::ProcessTree),
+    #[cfg(feature = "system")]
+    #[pb(message, 4)] InodeFileMap(crate::InodeFileMap),
+    #[cfg(feature = "chrome")]
+    #[pb(message, 5)] ChromeEvents(crate::ChromeEventBundle),
     /// Clocks read together.
     #[pb(message, 6)] ClockSnapshot(crate::ClockSnapshot),
     #[pb(message, 7)] SysStats(crate::SysStats),
@@ -163,39 +223,140 @@ pub enum TracePacketData {
     #[pb(message, 11)] TrackEvent(crate::TrackEvent),
     /// The config of the session.
     #[pb(message, 33)] TraceConfig(crate::TraceConfig),
+    #[cfg(feature = "ftrace")]
+    #[pb(message, 34)] FtraceStats(crate::FtraceStats),
     /// Counters of the session.
     #[pb(message, 35)] TraceStats(crate::TraceStats),
     /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
     #[pb(bytes, 36)] SynchronizationMarker(Vec<u8>),
+    #[cfg(feature = "profiling")]
+    #[pb(message, 37)] ProfilePacket(crate::ProfilePacket),
+    #[cfg(feature = "power")]
+    #[pb(message, 38)] Battery(crate::BatteryCounters),
+    #[cfg(feature = "android")]
+    #[pb(message, 39)] AndroidLog(crate::AndroidLogPacket),
+    #[cfg(feature = "power")]
+    #[pb(message, 40)] PowerRails(crate::PowerRails),
     #[pb(message, 43)] ProcessDescriptor(crate::ProcessDescriptor),
     #[pb(message, 44)] ThreadDescriptor(crate::ThreadDescriptor),
     #[pb(message, 45)] SystemInfo(crate::SystemInfo),
     /// The trigger that started or stopped the session.
     #[pb(message, 46)] Trigger(crate::Trigger),
+    #[cfg(feature = "android")]
+    #[pb(message, 47)] PackagesList(crate::PackagesList),
+    #[cfg(feature = "chrome")]
+    #[pb(message, 48)] ChromeBenchmarkMetadata(crate::ChromeBenchmarkMetadata),
     #[pb(message, 49)] PerfettoMetatrace(crate::PerfettoMetatrace),
     /// Packets compressed with zlib, tags included.
     #[pb(bytes, 50)] CompressedPackets(Vec<u8>),
+    #[cfg(feature = "chrome")]
+    #[pb(message, 51)] ChromeMetadata(crate::ChromeMetadataPacket),
+    #[cfg(feature = "gpu")]
+    #[pb(message, 52)] GpuCounterEvent(crate::GpuCounterEvent),
+    #[cfg(feature = "gpu")]
+    #[pb(message, 53)] GpuRenderStageEvent(crate::GpuRenderStageEvent),
+    #[cfg(feature = "profiling")]
+    #[pb(message, 54)] StreamingProfilePacket(crate::StreamingProfilePacket),
+    #[cfg(feature = "android")]
+    #[pb(message, 57)] GraphicsFrameEvent(crate::GraphicsFrameEvent),
     /// Describes a track that events refer to.
     #[pb(message, 60)] TrackDescriptor(crate::TrackDescriptor),
+    #[pb(message, 61)] ModuleSymbols(crate::ModuleSymbols),
+    #[cfg(feature = "gpu")]
+    #[pb(message, 62)] VulkanMemoryEvent(crate::VulkanMemoryEvent),
+    #[cfg(feature = "gpu")]
+    #[pb(message, 63)] GpuLog(crate::GpuLog),
+    #[cfg(feature = "profiling")]
+    #[pb(message, 64)] DeobfuscationMapping(crate::DeobfuscationMapping),
+    #[cfg(feature = "gpu")]
+    #[pb(message, 65)] VulkanApiEvent(crate::VulkanApiEvent),
+    #[cfg(feature = "profiling")]
+    #[pb(message, 66)] PerfSample(crate::PerfSample),
     #[pb(message, 67)] CpuInfo(crate::CpuInfo),
+    #[cfg(feature = "profiling")]
+    #[pb(message, 68)] SmapsPacket(crate::SmapsPacket),
     /// A milestone of the session.
     #[pb(message, 69)] ServiceEvent(crate::TracingServiceEvent),
+    #[cfg(feature = "android")]
+    #[pb(message, 70)] InitialDisplayState(crate::InitialDisplayState),
+    #[cfg(feature = "gpu")]
+    #[pb(message, 71)] GpuMemTotalEvent(crate::GpuMemTotalEvent),
     #[pb(message, 72)] ExtensionDescriptor(crate::ExtensionDescriptor),
+    #[cfg(feature = "profiling")]
+    #[pb(message, 73)] MemoryTrackerSnapshot(crate::MemoryTrackerSnapshot),
+    #[cfg(feature = "profiling")]
+    #[pb(message, 74)] StreamingAllocation(crate::StreamingAllocation),
+    #[cfg(feature = "profiling")]
+    #[pb(message, 75)] StreamingFree(crate::StreamingFree),
+    #[cfg(feature = "power")]
+    #[pb(message, 77)] AndroidEnergyEstimationBreakdown(crate::AndroidEnergyEstimationBreakdown),
     #[pb(message, 78)] UiState(crate::UiState),
+    #[cfg(feature = "chrome")]
+    #[pb(message, 82)] TranslationTable(crate::TranslationTable),
+    #[cfg(feature = "android")]
+    #[pb(message, 83)] AndroidGameInterventionList(crate::AndroidGameInterventionList),
+    #[cfg(feature = "android")]
+    #[pb(message, 84)] StatsdAtom(crate::StatsdAtom),
+    #[cfg(feature = "android")]
+    #[pb(message, 86)] AndroidSystemProperty(crate::AndroidSystemProperty),
     /// The first packet of a trace.
     #[pb(message, 89)] TraceUuid(crate::TraceUuid),
     #[pb(message, 90)] TrackEventRangeOfInterest(crate::TrackEventRangeOfInterest),
+    #[cfg(feature = "power")]
+    #[pb(message, 91)] EntityStateResidency(crate::EntityStateResidency),
+    #[cfg(feature = "system")]
+    #[pb(message, 95)] EtwEvents(crate::EtwTraceEventBundle),
+    #[cfg(feature = "chrome")]
+    #[pb(message, 99)] V8JsCode(crate::V8JsCode),
+    #[cfg(feature = "chrome")]
+    #[pb(message, 100)] V8InternalCode(crate::V8InternalCode),
+    #[cfg(feature = "chrome")]
+    #[pb(message, 101)] V8WasmCode(crate::V8WasmCode),
+    #[cfg(feature = "chrome")]
+    #[pb(message, 102)] V8RegExpCode(crate::V8RegExpCode),
+    #[cfg(feature = "chrome")]
+    #[pb(message, 103)] V8CodeMove(crate::V8CodeMove),
     #[pb(message, 107)] RemoteClockSync(crate::RemoteClockSync),
     #[pb(message, 109)] ChromeTrigger(crate::ChromeTrigger),
+    #[cfg(feature = "android")]
+    #[pb(message, 110)] PixelModemEvents(crate::PixelModemEvents),
+    #[cfg(feature = "android")]
+    #[pb(message, 111)] PixelModemTokenDatabase(crate::PixelModemTokenDatabase),
     /// The trigger that made this copy.
     #[pb(message, 113)] CloneSnapshotTrigger(crate::Trigger),
+    #[cfg(feature = "android")]
+    #[pb(message, 115)] KernelWakelockData(crate::KernelWakelockData),
+    #[cfg(feature = "system")]
+    #[pb(message, 117)] GenericKernelTaskStateEvent(crate::GenericKernelTaskStateEvent),
+    #[cfg(feature = "system")]
+    #[pb(message, 118)] GenericKernelCpuFreqEvent(crate::GenericKernelCpuFrequencyEvent),
+    #[cfg(feature = "android")]
+    #[pb(message, 119)] CpuPerUidData(crate::CpuPerUidData),
+    #[cfg(feature = "system")]
+    #[pb(message, 120)] GenericKernelTaskRenameEvent(crate::GenericKernelTaskRenameEvent),
+    #[cfg(feature = "system")]
+    #[pb(message, 122)] GenericKernelProcessTree(crate::GenericKernelProcessTree),
+    #[cfg(feature = "android")]
+    #[pb(message, 123)] UserList(crate::AndroidUserList),
     #[pb(message, 124)] TraceProvenance(crate::TraceProvenance),
     #[pb(message, 125)] Protovms(TracePacketProtoVms),
     #[pb(message, 126)] TraceAttributes(crate::TraceAttributes),
+    #[cfg(feature = "android")]
+    #[pb(message, 127)] AndroidAflags(crate::AndroidAflags),
+    #[cfg(feature = "gpu")]
+    #[pb(message, 128)] GpuInfo(crate::GpuInfo),
+    #[cfg(feature = "system")]
+    #[pb(message, 129)] GenericGpuFrequencyEvent(crate::GenericGpuFrequencyEvent),
     #[pb(message, 130)] InterruptInfo(crate::InterruptInfo),
+    #[cfg(feature = "profiling")]
+    #[pb(message, 131)] ArtProcessMetadata(crate::ArtProcessMetadata),
+    #[cfg(feature = "system")]
+    #[pb(message, 132)] JournaldEvent(crate::SystemdJournaldEvent),
     /// Packets compressed with Zstandard, tags included.
     #[pb(bytes, 133)] ZstdCompressedPackets(Vec<u8>),
     #[pb(message, 134)] ConcurrentSessionEvent(crate::ConcurrentSessionEvent),
+    #[cfg(feature = "profiling")]
+    #[pb(message, 135)] StackSample(crate::StackSample),
     /// Written by tests.
     #[pb(message, 900)] ForTesting(crate::TestEvent),
 }
@@ -223,9 +384,27 @@ impl<'w> rt::Writer<'w> for TracePacketWriter<'w> {
 }
 
 impl TracePacketWriter<'_> {
+    #[cfg(feature = "ftrace")]
+    #[inline] pub fn ftrace_events(&mut self) -> crate::FtraceEventBundleWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn ftrace_events_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<1>(&mut self.s, body);
+        self
+    }
     #[inline] pub fn process_tree(&mut self) -> crate::ProcessTreeWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn process_tree_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<2>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "system")]
+    #[inline] pub fn inode_file_map(&mut self) -> crate::InodeFileMapWriter<'_> { rt::message::<4, _>(&mut self.s) }
+    #[inline] pub fn inode_file_map_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<4>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn chrome_events(&mut self) -> crate::ChromeEventBundleWriter<'_> { rt::message::<5, _>(&mut self.s) }
+    #[inline] pub fn chrome_events_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<5>(&mut self.s, body);
         self
     }
     /// Clocks read together.
@@ -256,6 +435,12 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<33>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "ftrace")]
+    #[inline] pub fn ftrace_stats(&mut self) -> crate::FtraceStatsWriter<'_> { rt::message::<34, _>(&mut self.s) }
+    #[inline] pub fn ftrace_stats_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<34>(&mut self.s, body);
+        self
+    }
     /// Counters of the session.
     #[inline] pub fn trace_stats(&mut self) -> crate::TraceStatsWriter<'_> { rt::message::<35, _>(&mut self.s) }
     #[inline] pub fn trace_stats_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -269,6 +454,27 @@ impl TracePacketWriter<'_> {
     }
     #[inline] pub fn synchronization_marker_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<36>(&mut self.s, parts);
+        self
+    }
+    #[cfg(feature = "profiling")]
+    #[inline] pub fn profile_packet(&mut self) -> crate::ProfilePacketWriter<'_> { rt::message::<37, _>(&mut self.s) }
+    #[inline] pub fn profile_packet_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<37>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "power")]
+    #[inline] pub fn battery(&mut self) -> crate::BatteryCountersWriter<'_> { rt::message::<38, _>(&mut self.s) }
+    #[inline] pub fn battery_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<38>(&mut self.s, body); self }
+    #[cfg(feature = "android")]
+    #[inline] pub fn android_log(&mut self) -> crate::AndroidLogPacketWriter<'_> { rt::message::<39, _>(&mut self.s) }
+    #[inline] pub fn android_log_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<39>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "power")]
+    #[inline] pub fn power_rails(&mut self) -> crate::PowerRailsWriter<'_> { rt::message::<40, _>(&mut self.s) }
+    #[inline] pub fn power_rails_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<40>(&mut self.s, body);
         self
     }
     #[inline] pub fn process_descriptor(&mut self) -> crate::ProcessDescriptorWriter<'_> {
@@ -293,6 +499,22 @@ impl TracePacketWriter<'_> {
     /// The trigger that started or stopped the session.
     #[inline] pub fn trigger(&mut self) -> crate::TriggerWriter<'_> { rt::message::<46, _>(&mut self.s) }
     #[inline] pub fn trigger_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<46>(&mut self.s, body); self }
+    #[cfg(feature = "android")]
+    #[inline] pub fn packages_list(&mut self) -> crate::PackagesListWriter<'_> { rt::message::<47, _>(&mut self.s) }
+    #[inline] pub fn packages_list_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<47>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn chrome_benchmark_metadata(
+        &mut self,
+    ) -> crate::ChromeBenchmarkMetadataWriter<'_> {
+        rt::message::<48, _>(&mut self.s)
+    }
+    #[inline] pub fn chrome_benchmark_metadata_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<48>(&mut self.s, body);
+        self
+    }
     #[inline] pub fn perfetto_metatrace(&mut self) -> crate::PerfettoMetatraceWriter<'_> {
         rt::message::<49, _>(&mut self.s)
     }
@@ -309,6 +531,48 @@ impl TracePacketWriter<'_> {
         rt::bytes_gather::<50>(&mut self.s, parts);
         self
     }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn chrome_metadata(&mut self) -> crate::ChromeMetadataPacketWriter<'_> {
+        rt::message::<51, _>(&mut self.s)
+    }
+    #[inline] pub fn chrome_metadata_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<51>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "gpu")]
+    #[inline] pub fn gpu_counter_event(&mut self) -> crate::GpuCounterEventWriter<'_> {
+        rt::message::<52, _>(&mut self.s)
+    }
+    #[inline] pub fn gpu_counter_event_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<52>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "gpu")]
+    #[inline] pub fn gpu_render_stage_event(&mut self) -> crate::GpuRenderStageEventWriter<'_> {
+        rt::message::<53, _>(&mut self.s)
+    }
+    #[inline] pub fn gpu_render_stage_event_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<53>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "profiling")]
+    #[inline] pub fn streaming_profile_packet(
+        &mut self,
+    ) -> crate::StreamingProfilePacketWriter<'_> {
+        rt::message::<54, _>(&mut self.s)
+    }
+    #[inline] pub fn streaming_profile_packet_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<54>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "android")]
+    #[inline] pub fn graphics_frame_event(&mut self) -> crate::GraphicsFrameEventWriter<'_> {
+        rt::message::<57, _>(&mut self.s)
+    }
+    #[inline] pub fn graphics_frame_event_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<57>(&mut self.s, body);
+        self
+    }
     /// Describes a track that events refer to.
     #[inline] pub fn track_descriptor(&mut self) -> crate::TrackDescriptorWriter<'_> {
         rt::message::<60, _>(&mut self.s)
@@ -317,9 +581,53 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<60>(&mut self.s, body);
         self
     }
+    #[inline] pub fn module_symbols(&mut self) -> crate::ModuleSymbolsWriter<'_> { rt::message::<61, _>(&mut self.s) }
+    #[inline] pub fn module_symbols_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<61>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "gpu")]
+    #[inline] pub fn vulkan_memory_event(&mut self) -> crate::VulkanMemoryEventWriter<'_> {
+        rt::message::<62, _>(&mut self.s)
+    }
+    #[inline] pub fn vulkan_memory_event_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<62>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "gpu")]
+    #[inline] pub fn gpu_log(&mut self) -> crate::GpuLogWriter<'_> { rt::message::<63, _>(&mut self.s) }
+    #[inline] pub fn gpu_log_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<63>(&mut self.s, body); self }
+    #[cfg(feature = "profiling")]
+    #[inline] pub fn deobfuscation_mapping(&mut self) -> crate::DeobfuscationMappingWriter<'_> {
+        rt::message::<64, _>(&mut self.s)
+    }
+    #[inline] pub fn deobfuscation_mapping_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<64>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "gpu")]
+    #[inline] pub fn vulkan_api_event(&mut self) -> crate::VulkanApiEventWriter<'_> {
+        rt::message::<65, _>(&mut self.s)
+    }
+    #[inline] pub fn vulkan_api_event_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<65>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "profiling")]
+    #[inline] pub fn perf_sample(&mut self) -> crate::PerfSampleWriter<'_> { rt::message::<66, _>(&mut self.s) }
+    #[inline] pub fn perf_sample_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<66>(&mut self.s, body);
+        self
+    }
     #[inline] pub fn cpu_info(&mut self) -> crate::CpuInfoWriter<'_> { rt::message::<67, _>(&mut self.s) }
     #[inline] pub fn cpu_info_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<67>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "profiling")]
+    #[inline] pub fn smaps_packet(&mut self) -> crate::SmapsPacketWriter<'_> { rt::message::<68, _>(&mut self.s) }
+    #[inline] pub fn smaps_packet_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<68>(&mut self.s, body);
         self
     }
     /// A milestone of the session.
@@ -330,6 +638,22 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<69>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "android")]
+    #[inline] pub fn initial_display_state(&mut self) -> crate::InitialDisplayStateWriter<'_> {
+        rt::message::<70, _>(&mut self.s)
+    }
+    #[inline] pub fn initial_display_state_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<70>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "gpu")]
+    #[inline] pub fn gpu_mem_total_event(&mut self) -> crate::GpuMemTotalEventWriter<'_> {
+        rt::message::<71, _>(&mut self.s)
+    }
+    #[inline] pub fn gpu_mem_total_event_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<71>(&mut self.s, body);
+        self
+    }
     #[inline] pub fn extension_descriptor(&mut self) -> crate::ExtensionDescriptorWriter<'_> {
         rt::message::<72, _>(&mut self.s)
     }
@@ -337,9 +661,73 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<72>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "profiling")]
+    #[inline] pub fn memory_tracker_snapshot(&mut self) -> crate::MemoryTrackerSnapshotWriter<'_> {
+        rt::message::<73, _>(&mut self.s)
+    }
+    #[inline] pub fn memory_tracker_snapshot_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<73>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "profiling")]
+    #[inline] pub fn streaming_allocation(&mut self) -> crate::StreamingAllocationWriter<'_> {
+        rt::message::<74, _>(&mut self.s)
+    }
+    #[inline] pub fn streaming_allocation_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<74>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "profiling")]
+    #[inline] pub fn streaming_free(&mut self) -> crate::StreamingFreeWriter<'_> { rt::message::<75, _>(&mut self.s) }
+    #[inline] pub fn streaming_free_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<75>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "power")]
+    #[inline] pub fn android_energy_estimation_breakdown(
+        &mut self,
+    ) -> crate::AndroidEnergyEstimationBreakdownWriter<'_> {
+        rt::message::<77, _>(&mut self.s)
+    }
+    #[inline] pub fn android_energy_estimation_breakdown_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<77>(&mut self.s, body);
+        self
+    }
     #[inline] pub fn ui_state(&mut self) -> crate::UiStateWriter<'_> { rt::message::<78, _>(&mut self.s) }
     #[inline] pub fn ui_state_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<78>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn translation_table(&mut self) -> crate::TranslationTableWriter<'_> {
+        rt::message::<82, _>(&mut self.s)
+    }
+    #[inline] pub fn translation_table_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<82>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "android")]
+    #[inline] pub fn android_game_intervention_list(
+        &mut self,
+    ) -> crate::AndroidGameInterventionListWriter<'_> {
+        rt::message::<83, _>(&mut self.s)
+    }
+    #[inline] pub fn android_game_intervention_list_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<83>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "android")]
+    #[inline] pub fn statsd_atom(&mut self) -> crate::StatsdAtomWriter<'_> { rt::message::<84, _>(&mut self.s) }
+    #[inline] pub fn statsd_atom_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<84>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "android")]
+    #[inline] pub fn android_system_property(&mut self) -> crate::AndroidSystemPropertyWriter<'_> {
+        rt::message::<86, _>(&mut self.s)
+    }
+    #[inline] pub fn android_system_property_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<86>(&mut self.s, body);
         self
     }
     /// The first packet of a trace.
@@ -357,6 +745,52 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<90>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "power")]
+    #[inline] pub fn entity_state_residency(&mut self) -> crate::EntityStateResidencyWriter<'_> {
+        rt::message::<91, _>(&mut self.s)
+    }
+    #[inline] pub fn entity_state_residency_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<91>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "system")]
+    #[inline] pub fn etw_events(&mut self) -> crate::EtwTraceEventBundleWriter<'_> { rt::message::<95, _>(&mut self.s) }
+    #[inline] pub fn etw_events_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<95>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn v8_js_code(&mut self) -> crate::V8JsCodeWriter<'_> { rt::message::<99, _>(&mut self.s) }
+    #[inline] pub fn v8_js_code_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<99>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn v8_internal_code(&mut self) -> crate::V8InternalCodeWriter<'_> {
+        rt::message::<100, _>(&mut self.s)
+    }
+    #[inline] pub fn v8_internal_code_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<100>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn v8_wasm_code(&mut self) -> crate::V8WasmCodeWriter<'_> { rt::message::<101, _>(&mut self.s) }
+    #[inline] pub fn v8_wasm_code_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<101>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn v8_reg_exp_code(&mut self) -> crate::V8RegExpCodeWriter<'_> { rt::message::<102, _>(&mut self.s) }
+    #[inline] pub fn v8_reg_exp_code_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<102>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn v8_code_move(&mut self) -> crate::V8CodeMoveWriter<'_> { rt::message::<103, _>(&mut self.s) }
+    #[inline] pub fn v8_code_move_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<103>(&mut self.s, body);
+        self
+    }
     #[inline] pub fn remote_clock_sync(&mut self) -> crate::RemoteClockSyncWriter<'_> {
         rt::message::<107, _>(&mut self.s)
     }
@@ -369,12 +803,92 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<109>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "android")]
+    #[inline] pub fn pixel_modem_events(&mut self) -> crate::PixelModemEventsWriter<'_> {
+        rt::message::<110, _>(&mut self.s)
+    }
+    #[inline] pub fn pixel_modem_events_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<110>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "android")]
+    #[inline] pub fn pixel_modem_token_database(
+        &mut self,
+    ) -> crate::PixelModemTokenDatabaseWriter<'_> {
+        rt::message::<111, _>(&mut self.s)
+    }
+    #[inline] pub fn pixel_modem_token_database_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<111>(&mut self.s, body);
+        self
+    }
     /// The trigger that made this copy.
     #[inline] pub fn clone_snapshot_trigger(&mut self) -> crate::TriggerWriter<'_> {
         rt::message::<113, _>(&mut self.s)
     }
     #[inline] pub fn clone_snapshot_trigger_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<113>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "android")]
+    #[inline] pub fn kernel_wakelock_data(&mut self) -> crate::KernelWakelockDataWriter<'_> {
+        rt::message::<115, _>(&mut self.s)
+    }
+    #[inline] pub fn kernel_wakelock_data_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<115>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "system")]
+    #[inline] pub fn generic_kernel_task_state_event(
+        &mut self,
+    ) -> crate::GenericKernelTaskStateEventWriter<'_> {
+        rt::message::<117, _>(&mut self.s)
+    }
+    #[inline] pub fn generic_kernel_task_state_event_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<117>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "system")]
+    #[inline] pub fn generic_kernel_cpu_freq_event(
+        &mut self,
+    ) -> crate::GenericKernelCpuFrequencyEventWriter<'_> {
+        rt::message::<118, _>(&mut self.s)
+    }
+    #[inline] pub fn generic_kernel_cpu_freq_event_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<118>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "android")]
+    #[inline] pub fn cpu_per_uid_data(&mut self) -> crate::CpuPerUidDataWriter<'_> {
+        rt::message::<119, _>(&mut self.s)
+    }
+    #[inline] pub fn cpu_per_uid_data_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<119>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "system")]
+    #[inline] pub fn generic_kernel_task_rename_event(
+        &mut self,
+    ) -> crate::GenericKernelTaskRenameEventWriter<'_> {
+        rt::message::<120, _>(&mut self.s)
+    }
+    #[inline] pub fn generic_kernel_task_rename_event_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<120>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "system")]
+    #[inline] pub fn generic_kernel_process_tree(
+        &mut self,
+    ) -> crate::GenericKernelProcessTreeWriter<'_> {
+        rt::message::<122, _>(&mut self.s)
+    }
+    #[inline] pub fn generic_kernel_process_tree_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<122>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "android")]
+    #[inline] pub fn user_list(&mut self) -> crate::AndroidUserListWriter<'_> { rt::message::<123, _>(&mut self.s) }
+    #[inline] pub fn user_list_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<123>(&mut self.s, body);
         self
     }
     #[inline] pub fn trace_provenance(&mut self) -> crate::TraceProvenanceWriter<'_> {
@@ -396,9 +910,47 @@ impl TracePacketWriter<'_> {
         rt::message_raw::<126>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "android")]
+    #[inline] pub fn android_aflags(&mut self) -> crate::AndroidAflagsWriter<'_> { rt::message::<127, _>(&mut self.s) }
+    #[inline] pub fn android_aflags_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<127>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "gpu")]
+    #[inline] pub fn gpu_info(&mut self) -> crate::GpuInfoWriter<'_> { rt::message::<128, _>(&mut self.s) }
+    #[inline] pub fn gpu_info_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<128>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "system")]
+    #[inline] pub fn generic_gpu_frequency_event(
+        &mut self,
+    ) -> crate::GenericGpuFrequencyEventWriter<'_> {
+        rt::message::<129, _>(&mut self.s)
+    }
+    #[inline] pub fn generic_gpu_frequency_event_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<129>(&mut self.s, body);
+        self
+    }
     #[inline] pub fn interrupt_info(&mut self) -> crate::InterruptInfoWriter<'_> { rt::message::<130, _>(&mut self.s) }
     #[inline] pub fn interrupt_info_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<130>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "profiling")]
+    #[inline] pub fn art_process_metadata(&mut self) -> crate::ArtProcessMetadataWriter<'_> {
+        rt::message::<131, _>(&mut self.s)
+    }
+    #[inline] pub fn art_process_metadata_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<131>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "system")]
+    #[inline] pub fn journald_event(&mut self) -> crate::SystemdJournaldEventWriter<'_> {
+        rt::message::<132, _>(&mut self.s)
+    }
+    #[inline] pub fn journald_event_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<132>(&mut self.s, body);
         self
     }
     /// Packets compressed with Zstandard, tags included.
@@ -417,6 +969,12 @@ impl TracePacketWriter<'_> {
     }
     #[inline] pub fn concurrent_session_event_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<134>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "profiling")]
+    #[inline] pub fn stack_sample(&mut self) -> crate::StackSampleWriter<'_> { rt::message::<135, _>(&mut self.s) }
+    #[inline] pub fn stack_sample_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<135>(&mut self.s, body);
         self
     }
     /// Written by tests.
@@ -483,7 +1041,13 @@ pub type TracePacketReader<'a> = rt::TypedReader<'a, TracePacketField<'a>>;
 /// A field of a `perfetto.protos.TracePacket`.
 #[derive(Clone, Copy, Debug)]
 pub enum TracePacketField<'a> {
+    #[cfg(feature = "ftrace")]
+    FtraceEvents(crate::FtraceEventBundleReader<'a>),
     ProcessTree(crate::ProcessTreeReader<'a>),
+    #[cfg(feature = "system")]
+    InodeFileMap(crate::InodeFileMapReader<'a>),
+    #[cfg(feature = "chrome")]
+    ChromeEvents(crate::ChromeEventBundleReader<'a>),
     /// Clocks read together.
     ClockSnapshot(crate::ClockSnapshotReader<'a>),
     SysStats(crate::SysStatsReader<'a>),
@@ -492,39 +1056,140 @@ pub enum TracePacketField<'a> {
     TrackEvent(crate::TrackEventReader<'a>),
     /// The config of the session.
     TraceConfig(crate::TraceConfigReader<'a>),
+    #[cfg(feature = "ftrace")]
+    FtraceStats(crate::FtraceStatsReader<'a>),
     /// Counters of the session.
     TraceStats(crate::TraceStatsReader<'a>),
     /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
     SynchronizationMarker(&'a [u8]),
+    #[cfg(feature = "profiling")]
+    ProfilePacket(crate::ProfilePacketReader<'a>),
+    #[cfg(feature = "power")]
+    Battery(crate::BatteryCountersReader<'a>),
+    #[cfg(feature = "android")]
+    AndroidLog(crate::AndroidLogPacketReader<'a>),
+    #[cfg(feature = "power")]
+    PowerRails(crate::PowerRailsReader<'a>),
     ProcessDescriptor(crate::ProcessDescriptorReader<'a>),
     ThreadDescriptor(crate::ThreadDescriptorReader<'a>),
     SystemInfo(crate::SystemInfoReader<'a>),
     /// The trigger that started or stopped the session.
     Trigger(crate::TriggerReader<'a>),
+    #[cfg(feature = "android")]
+    PackagesList(crate::PackagesListReader<'a>),
+    #[cfg(feature = "chrome")]
+    ChromeBenchmarkMetadata(crate::ChromeBenchmarkMetadataReader<'a>),
     PerfettoMetatrace(crate::PerfettoMetatraceReader<'a>),
     /// Packets compressed with zlib, tags included.
     CompressedPackets(&'a [u8]),
+    #[cfg(feature = "chrome")]
+    ChromeMetadata(crate::ChromeMetadataPacketReader<'a>),
+    #[cfg(feature = "gpu")]
+    GpuCounterEvent(crate::GpuCounterEventReader<'a>),
+    #[cfg(feature = "gpu")]
+    GpuRenderStageEvent(crate::GpuRenderStageEventReader<'a>),
+    #[cfg(feature = "profiling")]
+    StreamingProfilePacket(crate::StreamingProfilePacketReader<'a>),
+    #[cfg(feature = "android")]
+    GraphicsFrameEvent(crate::GraphicsFrameEventReader<'a>),
     /// Describes a track that events refer to.
     TrackDescriptor(crate::TrackDescriptorReader<'a>),
+    ModuleSymbols(crate::ModuleSymbolsReader<'a>),
+    #[cfg(feature = "gpu")]
+    VulkanMemoryEvent(crate::VulkanMemoryEventReader<'a>),
+    #[cfg(feature = "gpu")]
+    GpuLog(crate::GpuLogReader<'a>),
+    #[cfg(feature = "profiling")]
+    DeobfuscationMapping(crate::DeobfuscationMappingReader<'a>),
+    #[cfg(feature = "gpu")]
+    VulkanApiEvent(crate::VulkanApiEventReader<'a>),
+    #[cfg(feature = "profiling")]
+    PerfSample(crate::PerfSampleReader<'a>),
     CpuInfo(crate::CpuInfoReader<'a>),
+    #[cfg(feature = "profiling")]
+    SmapsPacket(crate::SmapsPacketReader<'a>),
     /// A milestone of the session.
     ServiceEvent(crate::TracingServiceEventReader<'a>),
+    #[cfg(feature = "android")]
+    InitialDisplayState(crate::InitialDisplayStateReader<'a>),
+    #[cfg(feature = "gpu")]
+    GpuMemTotalEvent(crate::GpuMemTotalEventReader<'a>),
     ExtensionDescriptor(crate::ExtensionDescriptorReader<'a>),
+    #[cfg(feature = "profiling")]
+    MemoryTrackerSnapshot(crate::MemoryTrackerSnapshotReader<'a>),
+    #[cfg(feature = "profiling")]
+    StreamingAllocation(crate::StreamingAllocationReader<'a>),
+    #[cfg(feature = "profiling")]
+    StreamingFree(crate::StreamingFreeReader<'a>),
+    #[cfg(feature = "power")]
+    AndroidEnergyEstimationBreakdown(crate::AndroidEnergyEstimationBreakdownReader<'a>),
     UiState(crate::UiStateReader<'a>),
+    #[cfg(feature = "chrome")]
+    TranslationTable(crate::TranslationTableReader<'a>),
+    #[cfg(feature = "android")]
+    AndroidGameInterventionList(crate::AndroidGameInterventionListReader<'a>),
+    #[cfg(feature = "android")]
+    StatsdAtom(crate::StatsdAtomReader<'a>),
+    #[cfg(feature = "android")]
+    AndroidSystemProperty(crate::AndroidSystemPropertyReader<'a>),
     /// The first packet of a trace.
     TraceUuid(crate::TraceUuidReader<'a>),
     TrackEventRangeOfInterest(crate::TrackEventRangeOfInterestReader<'a>),
+    #[cfg(feature = "power")]
+    EntityStateResidency(crate::EntityStateResidencyReader<'a>),
+    #[cfg(feature = "system")]
+    EtwEvents(crate::EtwTraceEventBundleReader<'a>),
+    #[cfg(feature = "chrome")]
+    V8JsCode(crate::V8JsCodeReader<'a>),
+    #[cfg(feature = "chrome")]
+    V8InternalCode(crate::V8InternalCodeReader<'a>),
+    #[cfg(feature = "chrome")]
+    V8WasmCode(crate::V8WasmCodeReader<'a>),
+    #[cfg(feature = "chrome")]
+    V8RegExpCode(crate::V8RegExpCodeReader<'a>),
+    #[cfg(feature = "chrome")]
+    V8CodeMove(crate::V8CodeMoveReader<'a>),
     RemoteClockSync(crate::RemoteClockSyncReader<'a>),
     ChromeTrigger(crate::ChromeTriggerReader<'a>),
+    #[cfg(feature = "android")]
+    PixelModemEvents(crate::PixelModemEventsReader<'a>),
+    #[cfg(feature = "android")]
+    PixelModemTokenDatabase(crate::PixelModemTokenDatabaseReader<'a>),
     /// The trigger that made this copy.
     CloneSnapshotTrigger(crate::TriggerReader<'a>),
+    #[cfg(feature = "android")]
+    KernelWakelockData(crate::KernelWakelockDataReader<'a>),
+    #[cfg(feature = "system")]
+    GenericKernelTaskStateEvent(crate::GenericKernelTaskStateEventReader<'a>),
+    #[cfg(feature = "system")]
+    GenericKernelCpuFreqEvent(crate::GenericKernelCpuFrequencyEventReader<'a>),
+    #[cfg(feature = "android")]
+    CpuPerUidData(crate::CpuPerUidDataReader<'a>),
+    #[cfg(feature = "system")]
+    GenericKernelTaskRenameEvent(crate::GenericKernelTaskRenameEventReader<'a>),
+    #[cfg(feature = "system")]
+    GenericKernelProcessTree(crate::GenericKernelProcessTreeReader<'a>),
+    #[cfg(feature = "android")]
+    UserList(crate::AndroidUserListReader<'a>),
     TraceProvenance(crate::TraceProvenanceReader<'a>),
     Protovms(TracePacketProtoVmsReader<'a>),
     TraceAttributes(crate::TraceAttributesReader<'a>),
+    #[cfg(feature = "android")]
+    AndroidAflags(crate::AndroidAflagsReader<'a>),
+    #[cfg(feature = "gpu")]
+    GpuInfo(crate::GpuInfoReader<'a>),
+    #[cfg(feature = "system")]
+    GenericGpuFrequencyEvent(crate::GenericGpuFrequencyEventReader<'a>),
     InterruptInfo(crate::InterruptInfoReader<'a>),
+    #[cfg(feature = "profiling")]
+    ArtProcessMetadata(crate::ArtProcessMetadataReader<'a>),
+    #[cfg(feature = "system")]
+    JournaldEvent(crate::SystemdJournaldEventReader<'a>),
     /// Packets compressed with Zstandard, tags included.
     ZstdCompressedPackets(&'a [u8]),
     ConcurrentSessionEvent(crate::ConcurrentSessionEventReader<'a>),
+    #[cfg(feature = "profiling")]
+    StackSample(crate::StackSampleReader<'a>),
     /// Written by tests.
     ForTesting(crate::TestEventReader<'a>),
     /// User of the producer.
@@ -558,52 +1223,245 @@ pub enum TracePacketField<'a> {
 impl<'a> rt::TypedField<'a> for TracePacketField<'a> {
     #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
         let field = match tag {
+            #[cfg(feature = "ftrace")]
+            10 => Self::FtraceEvents(crate::FtraceEventBundleReader::new(f.bytes()?)),
             18 => Self::ProcessTree(crate::ProcessTreeReader::new(f.bytes()?)),
+            #[cfg(feature = "system")]
+            34 => Self::InodeFileMap(crate::InodeFileMapReader::new(f.bytes()?)),
+            #[cfg(feature = "chrome")]
+            42 => Self::ChromeEvents(crate::ChromeEventBundleReader::new(f.bytes()?)),
             50 => Self::ClockSnapshot(crate::ClockSnapshotReader::new(f.bytes()?)),
             58 => Self::SysStats(crate::SysStatsReader::new(f.bytes()?)),
             74 => Self::ProcessStats(crate::ProcessStatsReader::new(f.bytes()?)),
             90 => Self::TrackEvent(crate::TrackEventReader::new(f.bytes()?)),
             266 => Self::TraceConfig(crate::TraceConfigReader::new(f.bytes()?)),
+            #[cfg(feature = "ftrace")]
+            274 => Self::FtraceStats(crate::FtraceStatsReader::new(f.bytes()?)),
             282 => Self::TraceStats(crate::TraceStatsReader::new(f.bytes()?)),
             290 => Self::SynchronizationMarker(f.bytes()?),
+            #[cfg(feature = "profiling")]
+            298 => Self::ProfilePacket(crate::ProfilePacketReader::new(f.bytes()?)),
+            #[cfg(feature = "power")]
+            306 => Self::Battery(crate::BatteryCountersReader::new(f.bytes()?)),
+            #[cfg(feature = "android")]
+            314 => Self::AndroidLog(crate::AndroidLogPacketReader::new(f.bytes()?)),
+            #[cfg(feature = "power")]
+            322 => Self::PowerRails(crate::PowerRailsReader::new(f.bytes()?)),
             346 => {
                 Self::ProcessDescriptor(crate::ProcessDescriptorReader::new(f.bytes()?))
             }
             354 => Self::ThreadDescriptor(crate::ThreadDescriptorReader::new(f.bytes()?)),
             362 => Self::SystemInfo(crate::SystemInfoReader::new(f.bytes()?)),
             370 => Self::Trigger(crate::TriggerReader::new(f.bytes()?)),
+            #[cfg(feature = "android")]
+            378 => Self::PackagesList(crate::PackagesListReader::new(f.bytes()?)),
+            #[cfg(feature = "chrome")]
+            386 => {
+                Self::ChromeBenchmarkMetadata(
+                    crate::ChromeBenchmarkMetadataReader::new(f.bytes()?),
+                )
+            }
             394 => {
                 Self::PerfettoMetatrace(crate::PerfettoMetatraceReader::new(f.bytes()?))
             }
             402 => Self::CompressedPackets(f.bytes()?),
+            #[cfg(feature = "chrome")]
+            410 => {
+                Self::ChromeMetadata(crate::ChromeMetadataPacketReader::new(f.bytes()?))
+            }
+            #[cfg(feature = "gpu")]
+            418 => Self::GpuCounterEvent(crate::GpuCounterEventReader::new(f.bytes()?)),
+            #[cfg(feature = "gpu")]
+            426 => {
+                Self::GpuRenderStageEvent(
+                    crate::GpuRenderStageEventReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "profiling")]
+            434 => {
+                Self::StreamingProfilePacket(
+                    crate::StreamingProfilePacketReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "android")]
+            458 => {
+                Self::GraphicsFrameEvent(
+                    crate::GraphicsFrameEventReader::new(f.bytes()?),
+                )
+            }
             482 => Self::TrackDescriptor(crate::TrackDescriptorReader::new(f.bytes()?)),
+            490 => Self::ModuleSymbols(crate::ModuleSymbolsReader::new(f.bytes()?)),
+            #[cfg(feature = "gpu")]
+            498 => {
+                Self::VulkanMemoryEvent(crate::VulkanMemoryEventReader::new(f.bytes()?))
+            }
+            #[cfg(feature = "gpu")]
+            506 => Self::GpuLog(crate::GpuLogReader::new(f.bytes()?)),
+            #[cfg(feature = "profiling")]
+            514 => {
+                Self::DeobfuscationMapping(
+                    crate::DeobfuscationMappingReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "gpu")]
+            522 => Self::VulkanApiEvent(crate::VulkanApiEventReader::new(f.bytes()?)),
+            #[cfg(feature = "profiling")]
+            530 => Self::PerfSample(crate::PerfSampleReader::new(f.bytes()?)),
             538 => Self::CpuInfo(crate::CpuInfoReader::new(f.bytes()?)),
+            #[cfg(feature = "profiling")]
+            546 => Self::SmapsPacket(crate::SmapsPacketReader::new(f.bytes()?)),
             554 => Self::ServiceEvent(crate::TracingServiceEventReader::new(f.bytes()?)),
+            #[cfg(feature = "android")]
+            562 => {
+                Self::InitialDisplayState(
+                    crate::InitialDisplayStateReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "gpu")]
+            570 => Self::GpuMemTotalEvent(crate::GpuMemTotalEventReader::new(f.bytes()?)),
             578 => {
                 Self::ExtensionDescriptor(
                     crate::ExtensionDescriptorReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "profiling")]
+            586 => {
+                Self::MemoryTrackerSnapshot(
+                    crate::MemoryTrackerSnapshotReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "profiling")]
+            594 => {
+                Self::StreamingAllocation(
+                    crate::StreamingAllocationReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "profiling")]
+            602 => Self::StreamingFree(crate::StreamingFreeReader::new(f.bytes()?)),
+            #[cfg(feature = "power")]
+            618 => {
+                Self::AndroidEnergyEstimationBreakdown(
+                    crate::AndroidEnergyEstimationBreakdownReader::new(f.bytes()?),
+                )
+            }
             626 => Self::UiState(crate::UiStateReader::new(f.bytes()?)),
+            #[cfg(feature = "chrome")]
+            658 => Self::TranslationTable(crate::TranslationTableReader::new(f.bytes()?)),
+            #[cfg(feature = "android")]
+            666 => {
+                Self::AndroidGameInterventionList(
+                    crate::AndroidGameInterventionListReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "android")]
+            674 => Self::StatsdAtom(crate::StatsdAtomReader::new(f.bytes()?)),
+            #[cfg(feature = "android")]
+            690 => {
+                Self::AndroidSystemProperty(
+                    crate::AndroidSystemPropertyReader::new(f.bytes()?),
+                )
+            }
             714 => Self::TraceUuid(crate::TraceUuidReader::new(f.bytes()?)),
             722 => {
                 Self::TrackEventRangeOfInterest(
                     crate::TrackEventRangeOfInterestReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "power")]
+            730 => {
+                Self::EntityStateResidency(
+                    crate::EntityStateResidencyReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "system")]
+            762 => Self::EtwEvents(crate::EtwTraceEventBundleReader::new(f.bytes()?)),
+            #[cfg(feature = "chrome")]
+            794 => Self::V8JsCode(crate::V8JsCodeReader::new(f.bytes()?)),
+            #[cfg(feature = "chrome")]
+            802 => Self::V8InternalCode(crate::V8InternalCodeReader::new(f.bytes()?)),
+            #[cfg(feature = "chrome")]
+            810 => Self::V8WasmCode(crate::V8WasmCodeReader::new(f.bytes()?)),
+            #[cfg(feature = "chrome")]
+            818 => Self::V8RegExpCode(crate::V8RegExpCodeReader::new(f.bytes()?)),
+            #[cfg(feature = "chrome")]
+            826 => Self::V8CodeMove(crate::V8CodeMoveReader::new(f.bytes()?)),
             858 => Self::RemoteClockSync(crate::RemoteClockSyncReader::new(f.bytes()?)),
             874 => Self::ChromeTrigger(crate::ChromeTriggerReader::new(f.bytes()?)),
+            #[cfg(feature = "android")]
+            882 => Self::PixelModemEvents(crate::PixelModemEventsReader::new(f.bytes()?)),
+            #[cfg(feature = "android")]
+            890 => {
+                Self::PixelModemTokenDatabase(
+                    crate::PixelModemTokenDatabaseReader::new(f.bytes()?),
+                )
+            }
             906 => Self::CloneSnapshotTrigger(crate::TriggerReader::new(f.bytes()?)),
+            #[cfg(feature = "android")]
+            922 => {
+                Self::KernelWakelockData(
+                    crate::KernelWakelockDataReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "system")]
+            938 => {
+                Self::GenericKernelTaskStateEvent(
+                    crate::GenericKernelTaskStateEventReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "system")]
+            946 => {
+                Self::GenericKernelCpuFreqEvent(
+                    crate::GenericKernelCpuFrequencyEventReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "android")]
+            954 => Self::CpuPerUidData(crate::CpuPerUidDataReader::new(f.bytes()?)),
+            #[cfg(feature = "system")]
+            962 => {
+                Self::GenericKernelTaskRenameEvent(
+                    crate::GenericKernelTaskRenameEventReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "system")]
+            978 => {
+                Self::GenericKernelProcessTree(
+                    crate::GenericKernelProcessTreeReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "android")]
+            986 => Self::UserList(crate::AndroidUserListReader::new(f.bytes()?)),
             994 => Self::TraceProvenance(crate::TraceProvenanceReader::new(f.bytes()?)),
             1002 => Self::Protovms(TracePacketProtoVmsReader::new(f.bytes()?)),
             1010 => Self::TraceAttributes(crate::TraceAttributesReader::new(f.bytes()?)),
+            #[cfg(feature = "android")]
+            1018 => Self::AndroidAflags(crate::AndroidAflagsReader::new(f.bytes()?)),
+            #[cfg(feature = "gpu")]
+            1026 => Self::GpuInfo(crate::GpuInfoReader::new(f.bytes()?)),
+            #[cfg(feature = "system")]
+            1034 => {
+                Self::GenericGpuFrequencyEvent(
+                    crate::GenericGpuFrequencyEventReader::new(f.bytes()?),
+                )
+            }
             1042 => Self::InterruptInfo(crate::InterruptInfoReader::new(f.bytes()?)),
+            #[cfg(feature = "profiling")]
+            1050 => {
+                Self::ArtProcessMetadata(
+                    crate::ArtProcessMetadataReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "system")]
+            1058 => {
+                Self::JournaldEvent(crate::SystemdJournaldEventReader::new(f.bytes()?))
+            }
             1066 => Self::ZstdCompressedPackets(f.bytes()?),
             1074 => {
                 Self::ConcurrentSessionEvent(
                     crate::ConcurrentSessionEventReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "profiling")]
+            1082 => Self::StackSample(crate::StackSampleReader::new(f.bytes()?)),
             7202 => Self::ForTesting(crate::TestEventReader::new(f.bytes()?)),
             24 => Self::TrustedUid(f.int32()?),
             64 => Self::Timestamp(f.uint64()?),
@@ -633,44 +1491,215 @@ impl TracePacket {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.TracePacket",
         &[
+            #[cfg(feature = "ftrace")]
+            d::optional("ftrace_events", 1, d::of!(crate ::FtraceEventBundle)),
             d::optional("process_tree", 2, d::of!(crate ::ProcessTree)),
+            #[cfg(feature = "system")]
+            d::optional("inode_file_map", 4, d::of!(crate ::InodeFileMap)),
+            #[cfg(feature = "chrome")]
+            d::optional("chrome_events", 5, d::of!(crate ::ChromeEventBundle)),
             d::optional("clock_snapshot", 6, d::of!(crate ::ClockSnapshot)),
             d::optional("sys_stats", 7, d::of!(crate ::SysStats)),
             d::optional("process_stats", 9, d::of!(crate ::ProcessStats)),
             d::optional("track_event", 11, d::of!(crate ::TrackEvent)),
             d::optional("trace_config", 33, d::of!(crate ::TraceConfig)),
+            #[cfg(feature = "ftrace")]
+            d::optional("ftrace_stats", 34, d::of!(crate ::FtraceStats)),
             d::optional("trace_stats", 35, d::of!(crate ::TraceStats)),
             d::optional("synchronization_marker", 36, d::Kind::Bytes),
+            #[cfg(feature = "profiling")]
+            d::optional("profile_packet", 37, d::of!(crate ::ProfilePacket)),
+            #[cfg(feature = "power")]
+            d::optional("battery", 38, d::of!(crate ::BatteryCounters)),
+            #[cfg(feature = "android")]
+            d::optional("android_log", 39, d::of!(crate ::AndroidLogPacket)),
+            #[cfg(feature = "power")]
+            d::optional("power_rails", 40, d::of!(crate ::PowerRails)),
             d::optional("process_descriptor", 43, d::of!(crate ::ProcessDescriptor)),
             d::optional("thread_descriptor", 44, d::of!(crate ::ThreadDescriptor)),
             d::optional("system_info", 45, d::of!(crate ::SystemInfo)),
             d::optional("trigger", 46, d::of!(crate ::Trigger)),
+            #[cfg(feature = "android")]
+            d::optional("packages_list", 47, d::of!(crate ::PackagesList)),
+            #[cfg(feature = "chrome")]
+            d::optional(
+                "chrome_benchmark_metadata",
+                48,
+                d::of!(crate ::ChromeBenchmarkMetadata),
+            ),
             d::optional("perfetto_metatrace", 49, d::of!(crate ::PerfettoMetatrace)),
             d::optional("compressed_packets", 50, d::Kind::Bytes),
+            #[cfg(feature = "chrome")]
+            d::optional("chrome_metadata", 51, d::of!(crate ::ChromeMetadataPacket)),
+            #[cfg(feature = "gpu")]
+            d::optional("gpu_counter_event", 52, d::of!(crate ::GpuCounterEvent)),
+            #[cfg(feature = "gpu")]
+            d::optional(
+                "gpu_render_stage_event",
+                53,
+                d::of!(crate ::GpuRenderStageEvent),
+            ),
+            #[cfg(feature = "profiling")]
+            d::optional(
+                "streaming_profile_packet",
+                54,
+                d::of!(crate ::StreamingProfilePacket),
+            ),
+            #[cfg(feature = "android")]
+            d::optional("graphics_frame_event", 57, d::of!(crate ::GraphicsFrameEvent)),
             d::optional("track_descriptor", 60, d::of!(crate ::TrackDescriptor)),
+            d::optional("module_symbols", 61, d::of!(crate ::ModuleSymbols)),
+            #[cfg(feature = "gpu")]
+            d::optional("vulkan_memory_event", 62, d::of!(crate ::VulkanMemoryEvent)),
+            #[cfg(feature = "gpu")]
+            d::optional("gpu_log", 63, d::of!(crate ::GpuLog)),
+            #[cfg(feature = "profiling")]
+            d::optional(
+                "deobfuscation_mapping",
+                64,
+                d::of!(crate ::DeobfuscationMapping),
+            ),
+            #[cfg(feature = "gpu")]
+            d::optional("vulkan_api_event", 65, d::of!(crate ::VulkanApiEvent)),
+            #[cfg(feature = "profiling")]
+            d::optional("perf_sample", 66, d::of!(crate ::PerfSample)),
             d::optional("cpu_info", 67, d::of!(crate ::CpuInfo)),
+            #[cfg(feature = "profiling")]
+            d::optional("smaps_packet", 68, d::of!(crate ::SmapsPacket)),
             d::optional("service_event", 69, d::of!(crate ::TracingServiceEvent)),
+            #[cfg(feature = "android")]
+            d::optional(
+                "initial_display_state",
+                70,
+                d::of!(crate ::InitialDisplayState),
+            ),
+            #[cfg(feature = "gpu")]
+            d::optional("gpu_mem_total_event", 71, d::of!(crate ::GpuMemTotalEvent)),
             d::optional("extension_descriptor", 72, d::of!(crate ::ExtensionDescriptor)),
+            #[cfg(feature = "profiling")]
+            d::optional(
+                "memory_tracker_snapshot",
+                73,
+                d::of!(crate ::MemoryTrackerSnapshot),
+            ),
+            #[cfg(feature = "profiling")]
+            d::optional("streaming_allocation", 74, d::of!(crate ::StreamingAllocation)),
+            #[cfg(feature = "profiling")]
+            d::optional("streaming_free", 75, d::of!(crate ::StreamingFree)),
+            #[cfg(feature = "power")]
+            d::optional(
+                "android_energy_estimation_breakdown",
+                77,
+                d::of!(crate ::AndroidEnergyEstimationBreakdown),
+            ),
             d::optional("ui_state", 78, d::of!(crate ::UiState)),
+            #[cfg(feature = "chrome")]
+            d::optional("translation_table", 82, d::of!(crate ::TranslationTable)),
+            #[cfg(feature = "android")]
+            d::optional(
+                "android_game_intervention_list",
+                83,
+                d::of!(crate ::AndroidGameInterventionList),
+            ),
+            #[cfg(feature = "android")]
+            d::optional("statsd_atom", 84, d::of!(crate ::StatsdAtom)),
+            #[cfg(feature = "android")]
+            d::optional(
+                "android_system_property",
+                86,
+                d::of!(crate ::AndroidSystemProperty),
+            ),
             d::optional("trace_uuid", 89, d::of!(crate ::TraceUuid)),
             d::optional(
                 "track_event_range_of_interest",
                 90,
                 d::of!(crate ::TrackEventRangeOfInterest),
             ),
+            #[cfg(feature = "power")]
+            d::optional(
+                "entity_state_residency",
+                91,
+                d::of!(crate ::EntityStateResidency),
+            ),
+            #[cfg(feature = "system")]
+            d::optional("etw_events", 95, d::of!(crate ::EtwTraceEventBundle)),
+            #[cfg(feature = "chrome")]
+            d::optional("v8_js_code", 99, d::of!(crate ::V8JsCode)),
+            #[cfg(feature = "chrome")]
+            d::optional("v8_internal_code", 100, d::of!(crate ::V8InternalCode)),
+            #[cfg(feature = "chrome")]
+            d::optional("v8_wasm_code", 101, d::of!(crate ::V8WasmCode)),
+            #[cfg(feature = "chrome")]
+            d::optional("v8_reg_exp_code", 102, d::of!(crate ::V8RegExpCode)),
+            #[cfg(feature = "chrome")]
+            d::optional("v8_code_move", 103, d::of!(crate ::V8CodeMove)),
             d::optional("remote_clock_sync", 107, d::of!(crate ::RemoteClockSync)),
             d::optional("chrome_trigger", 109, d::of!(crate ::ChromeTrigger)),
+            #[cfg(feature = "android")]
+            d::optional("pixel_modem_events", 110, d::of!(crate ::PixelModemEvents)),
+            #[cfg(feature = "android")]
+            d::optional(
+                "pixel_modem_token_database",
+                111,
+                d::of!(crate ::PixelModemTokenDatabase),
+            ),
             d::optional("clone_snapshot_trigger", 113, d::of!(crate ::Trigger)),
+            #[cfg(feature = "android")]
+            d::optional("kernel_wakelock_data", 115, d::of!(crate ::KernelWakelockData)),
+            #[cfg(feature = "system")]
+            d::optional(
+                "generic_kernel_task_state_event",
+                117,
+                d::of!(crate ::GenericKernelTaskStateEvent),
+            ),
+            #[cfg(feature = "system")]
+            d::optional(
+                "generic_kernel_cpu_freq_event",
+                118,
+                d::of!(crate ::GenericKernelCpuFrequencyEvent),
+            ),
+            #[cfg(feature = "android")]
+            d::optional("cpu_per_uid_data", 119, d::of!(crate ::CpuPerUidData)),
+            #[cfg(feature = "system")]
+            d::optional(
+                "generic_kernel_task_rename_event",
+                120,
+                d::of!(crate ::GenericKernelTaskRenameEvent),
+            ),
+            #[cfg(feature = "system")]
+            d::optional(
+                "generic_kernel_process_tree",
+                122,
+                d::of!(crate ::GenericKernelProcessTree),
+            ),
+            #[cfg(feature = "android")]
+            d::optional("user_list", 123, d::of!(crate ::AndroidUserList)),
             d::optional("trace_provenance", 124, d::of!(crate ::TraceProvenance)),
             d::optional("protovms", 125, d::of!(TracePacketProtoVms)),
             d::optional("trace_attributes", 126, d::of!(crate ::TraceAttributes)),
+            #[cfg(feature = "android")]
+            d::optional("android_aflags", 127, d::of!(crate ::AndroidAflags)),
+            #[cfg(feature = "gpu")]
+            d::optional("gpu_info", 128, d::of!(crate ::GpuInfo)),
+            #[cfg(feature = "system")]
+            d::optional(
+                "generic_gpu_frequency_event",
+                129,
+                d::of!(crate ::GenericGpuFrequencyEvent),
+            ),
             d::optional("interrupt_info", 130, d::of!(crate ::InterruptInfo)),
+            #[cfg(feature = "profiling")]
+            d::optional("art_process_metadata", 131, d::of!(crate ::ArtProcessMetadata)),
+            #[cfg(feature = "system")]
+            d::optional("journald_event", 132, d::of!(crate ::SystemdJournaldEvent)),
             d::optional("zstd_compressed_packets", 133, d::Kind::Bytes),
             d::optional(
                 "concurrent_session_event",
                 134,
                 d::of!(crate ::ConcurrentSessionEvent),
             ),
+            #[cfg(feature = "profiling")]
+            d::optional("stack_sample", 135, d::of!(crate ::StackSample)),
             d::optional("for_testing", 900, d::of!(crate ::TestEvent)),
             d::optional("trusted_uid", 3, d::Kind::Int32),
             d::optional("timestamp", 8, d::Kind::Uint64),

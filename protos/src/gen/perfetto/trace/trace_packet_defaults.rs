@@ -9,9 +9,13 @@ use protozero::descriptor as d;
 pub struct TracePacketDefaults {
     /// Track of events that name none.
     #[pb(message, 11)] pub track_event_defaults: Option<crate::TrackEventDefaults>,
+    #[cfg(feature = "profiling")]
     #[pb(message, 12)] pub perf_sample_defaults: Option<crate::PerfSampleDefaults>,
     /// Clock of packets that name none.
     #[pb(uint32, 58)] pub timestamp_clock_id: Option<u32>,
+    #[cfg(feature = "chrome")]
+    #[pb(message, 99)] pub v8_code_defaults: Option<crate::V8CodeDefaults>,
+    #[cfg(feature = "profiling")]
     #[pb(message, 100)] pub stack_sample_defaults: Option<crate::StackSampleDefaults>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
@@ -33,6 +37,7 @@ impl TracePacketDefaultsWriter<'_> {
         rt::message_raw::<11>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "profiling")]
     #[inline] pub fn perf_sample_defaults(&mut self) -> crate::PerfSampleDefaultsWriter<'_> {
         rt::message::<12, _>(&mut self.s)
     }
@@ -45,6 +50,15 @@ impl TracePacketDefaultsWriter<'_> {
         rt::uint32::<58>(&mut self.s, value);
         self
     }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn v8_code_defaults(&mut self) -> crate::V8CodeDefaultsWriter<'_> {
+        rt::message::<99, _>(&mut self.s)
+    }
+    #[inline] pub fn v8_code_defaults_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<99>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "profiling")]
     #[inline] pub fn stack_sample_defaults(&mut self) -> crate::StackSampleDefaultsWriter<'_> {
         rt::message::<100, _>(&mut self.s)
     }
@@ -66,9 +80,13 @@ pub type TracePacketDefaultsReader<'a> = rt::TypedReader<
 pub enum TracePacketDefaultsField<'a> {
     /// Track of events that name none.
     TrackEventDefaults(crate::TrackEventDefaultsReader<'a>),
+    #[cfg(feature = "profiling")]
     PerfSampleDefaults(crate::PerfSampleDefaultsReader<'a>),
     /// Clock of packets that name none.
     TimestampClockId(u32),
+    #[cfg(feature = "chrome")]
+    V8CodeDefaults(crate::V8CodeDefaultsReader<'a>),
+    #[cfg(feature = "profiling")]
     StackSampleDefaults(crate::StackSampleDefaultsReader<'a>),
     /// A field this build does not know, or one of a foreign wire type.
     Unknown(rt::Field<'a>),
@@ -82,12 +100,16 @@ impl<'a> rt::TypedField<'a> for TracePacketDefaultsField<'a> {
                     crate::TrackEventDefaultsReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "profiling")]
             98 => {
                 Self::PerfSampleDefaults(
                     crate::PerfSampleDefaultsReader::new(f.bytes()?),
                 )
             }
             464 => Self::TimestampClockId(f.uint32()?),
+            #[cfg(feature = "chrome")]
+            794 => Self::V8CodeDefaults(crate::V8CodeDefaultsReader::new(f.bytes()?)),
+            #[cfg(feature = "profiling")]
             802 => {
                 Self::StackSampleDefaults(
                     crate::StackSampleDefaultsReader::new(f.bytes()?),
@@ -106,8 +128,12 @@ impl TracePacketDefaults {
         "perfetto.protos.TracePacketDefaults",
         &[
             d::optional("track_event_defaults", 11, d::of!(crate ::TrackEventDefaults)),
+            #[cfg(feature = "profiling")]
             d::optional("perf_sample_defaults", 12, d::of!(crate ::PerfSampleDefaults)),
             d::optional("timestamp_clock_id", 58, d::Kind::Uint32),
+            #[cfg(feature = "chrome")]
+            d::optional("v8_code_defaults", 99, d::of!(crate ::V8CodeDefaults)),
+            #[cfg(feature = "profiling")]
             d::optional(
                 "stack_sample_defaults",
                 100,

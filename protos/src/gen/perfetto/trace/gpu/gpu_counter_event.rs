@@ -78,3 +78,163 @@ impl InternedGpuCounterDescriptor {
         ],
     );
 }
+
+/// `perfetto.protos.GpuCounterEvent`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct GpuCounterEvent {
+    /// At most one of these.
+    #[pb(oneof, 1, 4)] pub desc: Option<GpuCounterEventDesc>,
+    #[pb(message, 2, repeated)] pub counters: Vec<GpuCounterEventGpuCounter>,
+    #[pb(int32, 3)] pub gpu_id: Option<i32>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// `perfetto.protos.GpuCounterEvent.desc`.
+#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+pub enum GpuCounterEventDesc {
+    #[pb(message, 1)] CounterDescriptor(crate::GpuCounterDescriptor),
+    #[pb(uint64, 4)] CounterDescriptorIid(u64),
+}
+
+/// Writes a [`GpuCounterEvent`]; dropping it closes the message.
+pub struct GpuCounterEventWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for GpuCounterEventWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.GpuCounterEvent";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl GpuCounterEventWriter<'_> {
+    #[inline] pub fn counter_descriptor(&mut self) -> crate::GpuCounterDescriptorWriter<'_> {
+        rt::message::<1, _>(&mut self.s)
+    }
+    #[inline] pub fn counter_descriptor_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<1>(&mut self.s, body);
+        self
+    }
+    #[inline] pub fn counter_descriptor_iid(&mut self, value: u64) -> &mut Self {
+        rt::uint64::<4>(&mut self.s, value);
+        self
+    }
+    #[inline] pub fn counters(&mut self) -> GpuCounterEventGpuCounterWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn counters_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    #[inline] pub fn gpu_id(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.GpuCounterEvent` where it lies, field by field.
+pub type GpuCounterEventReader<'a> = rt::TypedReader<'a, GpuCounterEventField<'a>>;
+/// A field of a `perfetto.protos.GpuCounterEvent`.
+#[derive(Clone, Copy, Debug)]
+pub enum GpuCounterEventField<'a> {
+    CounterDescriptor(crate::GpuCounterDescriptorReader<'a>),
+    CounterDescriptorIid(u64),
+    Counters(GpuCounterEventGpuCounterReader<'a>),
+    GpuId(i32),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for GpuCounterEventField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            10 => {
+                Self::CounterDescriptor(
+                    crate::GpuCounterDescriptorReader::new(f.bytes()?),
+                )
+            }
+            32 => Self::CounterDescriptorIid(f.uint64()?),
+            18 => Self::Counters(GpuCounterEventGpuCounterReader::new(f.bytes()?)),
+            24 => Self::GpuId(f.int32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl GpuCounterEvent {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuCounterEvent",
+        &[
+            d::optional("counter_descriptor", 1, d::of!(crate ::GpuCounterDescriptor)),
+            d::optional("counter_descriptor_iid", 4, d::Kind::Uint64),
+            d::repeated("counters", 2, d::of!(GpuCounterEventGpuCounter)),
+            d::optional("gpu_id", 3, d::Kind::Int32),
+        ],
+    );
+}
+
+/// `perfetto.protos.GpuCounterEvent.GpuCounter`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct GpuCounterEventGpuCounter {
+    #[pb(uint32, 1)] pub counter_id: Option<u32>,
+    /// At most one of these.
+    #[pb(oneof, 2, 3)] pub value: Option<GpuCounterEventGpuCounterValue>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// `perfetto.protos.GpuCounterEvent.GpuCounter.value`.
+#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+pub enum GpuCounterEventGpuCounterValue {
+    #[pb(int64, 2)] IntValue(i64),
+    #[pb(double, 3)] DoubleValue(f64),
+}
+
+/// Writes a [`GpuCounterEventGpuCounter`]; dropping it closes the message.
+pub struct GpuCounterEventGpuCounterWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for GpuCounterEventGpuCounterWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.GpuCounterEvent.GpuCounter";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl GpuCounterEventGpuCounterWriter<'_> {
+    #[inline] pub fn counter_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
+    #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<3>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.GpuCounterEvent.GpuCounter` where it lies, field by field.
+pub type GpuCounterEventGpuCounterReader<'a> = rt::TypedReader<
+    'a,
+    GpuCounterEventGpuCounterField<'a>,
+>;
+/// A field of a `perfetto.protos.GpuCounterEvent.GpuCounter`.
+#[derive(Clone, Copy, Debug)]
+pub enum GpuCounterEventGpuCounterField<'a> {
+    CounterId(u32),
+    IntValue(i64),
+    DoubleValue(f64),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for GpuCounterEventGpuCounterField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::CounterId(f.uint32()?),
+            16 => Self::IntValue(f.int64()?),
+            25 => Self::DoubleValue(f.double()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl GpuCounterEventGpuCounter {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuCounterEvent.GpuCounter",
+        &[
+            d::optional("counter_id", 1, d::Kind::Uint32),
+            d::optional("int_value", 2, d::Kind::Int64),
+            d::optional("double_value", 3, d::Kind::Double),
+        ],
+    );
+}

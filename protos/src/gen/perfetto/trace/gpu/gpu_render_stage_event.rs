@@ -223,3 +223,867 @@ impl InternedGpuRenderStageSpecification {
         ],
     );
 }
+
+/// `perfetto.protos.GpuRenderStageEvent`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct GpuRenderStageEvent {
+    #[pb(uint64, 1)] pub event_id: Option<u64>,
+    #[pb(uint64, 2)] pub duration: Option<u64>,
+    /// Deprecated.
+    #[pb(int32, 3)] pub hw_queue_id: Option<i32>,
+    /// Deprecated.
+    #[pb(int32, 4)] pub stage_id: Option<i32>,
+    #[pb(uint64, 5)] pub context: Option<u64>,
+    #[pb(message, 6, repeated)] pub extra_data: Vec<GpuRenderStageEventExtraData>,
+    /// Deprecated.
+    #[pb(message, 7)] pub specifications: Option<GpuRenderStageEventSpecifications>,
+    #[pb(uint64, 8)] pub render_target_handle: Option<u64>,
+    #[pb(uint64, 9)] pub render_pass_handle: Option<u64>,
+    #[pb(uint32, 10)] pub submission_id: Option<u32>,
+    #[pb(int32, 11)] pub gpu_id: Option<i32>,
+    #[pb(uint64, 12)] pub command_buffer_handle: Option<u64>,
+    #[pb(uint64, 13)] pub hw_queue_iid: Option<u64>,
+    #[pb(uint64, 14)] pub stage_iid: Option<u64>,
+    #[pb(uint64, 15, repeated)] pub render_subpass_index_mask: Vec<u64>,
+    #[pb(uint64, 16)] pub render_pass_instance_id: Option<u64>,
+    /// At most one of these.
+    #[pb(oneof, 17, 20)] pub name_field: Option<GpuRenderStageEventNameField>,
+    #[pb(uint64, 18, repeated)] pub event_wait_ids: Vec<u64>,
+    #[pb(uint64, 19)] pub kernel_iid: Option<u64>,
+    #[pb(message, 21)] pub launch: Option<GpuRenderStageEventComputeKernelLaunch>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// `perfetto.protos.GpuRenderStageEvent.name_field`.
+#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+pub enum GpuRenderStageEventNameField {
+    #[pb(string, 17)] Name(String),
+    #[pb(uint64, 20)] NameIid(u64),
+}
+
+/// Writes a [`GpuRenderStageEvent`]; dropping it closes the message.
+pub struct GpuRenderStageEventWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for GpuRenderStageEventWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl GpuRenderStageEventWriter<'_> {
+    #[inline] pub fn event_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn duration(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn hw_queue_id(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    #[inline] pub fn stage_id(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
+    #[inline] pub fn context(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    #[inline] pub fn extra_data(&mut self) -> GpuRenderStageEventExtraDataWriter<'_> {
+        rt::message::<6, _>(&mut self.s)
+    }
+    #[inline] pub fn extra_data_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<6>(&mut self.s, body);
+        self
+    }
+    #[inline] pub fn specifications(&mut self) -> GpuRenderStageEventSpecificationsWriter<'_> {
+        rt::message::<7, _>(&mut self.s)
+    }
+    #[inline] pub fn specifications_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<7>(&mut self.s, body);
+        self
+    }
+    #[inline] pub fn render_target_handle(&mut self, value: u64) -> &mut Self {
+        rt::uint64::<8>(&mut self.s, value);
+        self
+    }
+    #[inline] pub fn render_pass_handle(&mut self, value: u64) -> &mut Self {
+        rt::uint64::<9>(&mut self.s, value);
+        self
+    }
+    #[inline] pub fn submission_id(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
+    #[inline] pub fn gpu_id(&mut self, value: i32) -> &mut Self { rt::int32::<11>(&mut self.s, value); self }
+    #[inline] pub fn command_buffer_handle(&mut self, value: u64) -> &mut Self {
+        rt::uint64::<12>(&mut self.s, value);
+        self
+    }
+    #[inline] pub fn hw_queue_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<13>(&mut self.s, value); self }
+    #[inline] pub fn stage_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<14>(&mut self.s, value); self }
+    #[inline] pub fn render_subpass_index_mask(&mut self, value: u64) -> &mut Self {
+        rt::uint64::<15>(&mut self.s, value);
+        self
+    }
+    #[inline] pub fn render_pass_instance_id(&mut self, value: u64) -> &mut Self {
+        rt::uint64::<16>(&mut self.s, value);
+        self
+    }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<17>(&mut self.s, value); self }
+    #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<20>(&mut self.s, value); self }
+    #[inline] pub fn event_wait_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<18>(&mut self.s, value); self }
+    #[inline] pub fn kernel_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<19>(&mut self.s, value); self }
+    #[inline] pub fn launch(&mut self) -> GpuRenderStageEventComputeKernelLaunchWriter<'_> {
+        rt::message::<21, _>(&mut self.s)
+    }
+    #[inline] pub fn launch_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<21>(&mut self.s, body); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.GpuRenderStageEvent` where it lies, field by field.
+pub type GpuRenderStageEventReader<'a> = rt::TypedReader<
+    'a,
+    GpuRenderStageEventField<'a>,
+>;
+/// A field of a `perfetto.protos.GpuRenderStageEvent`.
+#[derive(Clone, Copy, Debug)]
+pub enum GpuRenderStageEventField<'a> {
+    EventId(u64),
+    Duration(u64),
+    HwQueueId(i32),
+    StageId(i32),
+    Context(u64),
+    ExtraData(GpuRenderStageEventExtraDataReader<'a>),
+    Specifications(GpuRenderStageEventSpecificationsReader<'a>),
+    RenderTargetHandle(u64),
+    RenderPassHandle(u64),
+    SubmissionId(u32),
+    GpuId(i32),
+    CommandBufferHandle(u64),
+    HwQueueIid(u64),
+    StageIid(u64),
+    RenderSubpassIndexMask(u64),
+    RenderPassInstanceId(u64),
+    Name(&'a str),
+    NameIid(u64),
+    EventWaitIds(u64),
+    KernelIid(u64),
+    Launch(GpuRenderStageEventComputeKernelLaunchReader<'a>),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for GpuRenderStageEventField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::EventId(f.uint64()?),
+            16 => Self::Duration(f.uint64()?),
+            24 => Self::HwQueueId(f.int32()?),
+            32 => Self::StageId(f.int32()?),
+            40 => Self::Context(f.uint64()?),
+            50 => Self::ExtraData(GpuRenderStageEventExtraDataReader::new(f.bytes()?)),
+            58 => {
+                Self::Specifications(
+                    GpuRenderStageEventSpecificationsReader::new(f.bytes()?),
+                )
+            }
+            64 => Self::RenderTargetHandle(f.uint64()?),
+            72 => Self::RenderPassHandle(f.uint64()?),
+            80 => Self::SubmissionId(f.uint32()?),
+            88 => Self::GpuId(f.int32()?),
+            96 => Self::CommandBufferHandle(f.uint64()?),
+            104 => Self::HwQueueIid(f.uint64()?),
+            112 => Self::StageIid(f.uint64()?),
+            120 => Self::RenderSubpassIndexMask(f.uint64()?),
+            122 => return rt::run(f, 120),
+            128 => Self::RenderPassInstanceId(f.uint64()?),
+            138 => Self::Name(f.string()?),
+            160 => Self::NameIid(f.uint64()?),
+            144 => Self::EventWaitIds(f.uint64()?),
+            146 => return rt::run(f, 144),
+            152 => Self::KernelIid(f.uint64()?),
+            170 => {
+                Self::Launch(
+                    GpuRenderStageEventComputeKernelLaunchReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl GpuRenderStageEvent {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuRenderStageEvent",
+        &[
+            d::optional("event_id", 1, d::Kind::Uint64),
+            d::optional("duration", 2, d::Kind::Uint64),
+            d::optional("hw_queue_id", 3, d::Kind::Int32),
+            d::optional("stage_id", 4, d::Kind::Int32),
+            d::optional("context", 5, d::Kind::Uint64),
+            d::repeated("extra_data", 6, d::of!(GpuRenderStageEventExtraData)),
+            d::optional("specifications", 7, d::of!(GpuRenderStageEventSpecifications)),
+            d::optional("render_target_handle", 8, d::Kind::Uint64),
+            d::optional("render_pass_handle", 9, d::Kind::Uint64),
+            d::optional("submission_id", 10, d::Kind::Uint32),
+            d::optional("gpu_id", 11, d::Kind::Int32),
+            d::optional("command_buffer_handle", 12, d::Kind::Uint64),
+            d::optional("hw_queue_iid", 13, d::Kind::Uint64),
+            d::optional("stage_iid", 14, d::Kind::Uint64),
+            d::repeated("render_subpass_index_mask", 15, d::Kind::Uint64),
+            d::optional("render_pass_instance_id", 16, d::Kind::Uint64),
+            d::optional("name", 17, d::Kind::String),
+            d::optional("name_iid", 20, d::Kind::Uint64),
+            d::repeated("event_wait_ids", 18, d::Kind::Uint64),
+            d::optional("kernel_iid", 19, d::Kind::Uint64),
+            d::optional("launch", 21, d::of!(GpuRenderStageEventComputeKernelLaunch)),
+        ],
+    );
+}
+
+/// `perfetto.protos.GpuRenderStageEvent.ExtraData`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct GpuRenderStageEventExtraData {
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(string, 2)] pub value: Option<String>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`GpuRenderStageEventExtraData`]; dropping it closes the message.
+pub struct GpuRenderStageEventExtraDataWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for GpuRenderStageEventExtraDataWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent.ExtraData";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl GpuRenderStageEventExtraDataWriter<'_> {
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.GpuRenderStageEvent.ExtraData` where it lies, field by field.
+pub type GpuRenderStageEventExtraDataReader<'a> = rt::TypedReader<
+    'a,
+    GpuRenderStageEventExtraDataField<'a>,
+>;
+/// A field of a `perfetto.protos.GpuRenderStageEvent.ExtraData`.
+#[derive(Clone, Copy, Debug)]
+pub enum GpuRenderStageEventExtraDataField<'a> {
+    Name(&'a str),
+    Value(&'a str),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for GpuRenderStageEventExtraDataField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            18 => Self::Value(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl GpuRenderStageEventExtraData {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuRenderStageEvent.ExtraData",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("value", 2, d::Kind::String),
+        ],
+    );
+}
+
+/// `perfetto.protos.GpuRenderStageEvent.Dim3`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct GpuRenderStageEventDim3 {
+    #[pb(uint32, 1)] pub x: Option<u32>,
+    #[pb(uint32, 2)] pub y: Option<u32>,
+    #[pb(uint32, 3)] pub z: Option<u32>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`GpuRenderStageEventDim3`]; dropping it closes the message.
+pub struct GpuRenderStageEventDim3Writer<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for GpuRenderStageEventDim3Writer<'w> {
+    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent.Dim3";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl GpuRenderStageEventDim3Writer<'_> {
+    #[inline] pub fn x(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn y(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn z(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.GpuRenderStageEvent.Dim3` where it lies, field by field.
+pub type GpuRenderStageEventDim3Reader<'a> = rt::TypedReader<
+    'a,
+    GpuRenderStageEventDim3Field<'a>,
+>;
+/// A field of a `perfetto.protos.GpuRenderStageEvent.Dim3`.
+#[derive(Clone, Copy, Debug)]
+pub enum GpuRenderStageEventDim3Field<'a> {
+    X(u32),
+    Y(u32),
+    Z(u32),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for GpuRenderStageEventDim3Field<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::X(f.uint32()?),
+            16 => Self::Y(f.uint32()?),
+            24 => Self::Z(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl GpuRenderStageEventDim3 {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuRenderStageEvent.Dim3",
+        &[
+            d::optional("x", 1, d::Kind::Uint32),
+            d::optional("y", 2, d::Kind::Uint32),
+            d::optional("z", 3, d::Kind::Uint32),
+        ],
+    );
+}
+
+/// `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct GpuRenderStageEventExtraComputeArg {
+    /// At most one of these.
+    #[pb(oneof, 1, 2)] pub name_field: Option<GpuRenderStageEventExtraComputeArgNameField>,
+    /// At most one of these.
+    #[pb(oneof, 3, 4, 5, 6, 7)] pub value: Option<GpuRenderStageEventExtraComputeArgValue>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg.name_field`.
+#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+pub enum GpuRenderStageEventExtraComputeArgNameField {
+    #[pb(uint64, 1)] NameIid(u64),
+    #[pb(string, 2)] Name(String),
+}
+
+/// `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg.value`.
+#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+pub enum GpuRenderStageEventExtraComputeArgValue {
+    #[pb(int64, 3)] IntValue(i64),
+    #[pb(uint64, 4)] UintValue(u64),
+    #[pb(double, 5)] DoubleValue(f64),
+    #[pb(string, 6)] StringValue(String),
+    #[pb(uint64, 7)] StringValueIid(u64),
+}
+
+/// Writes a [`GpuRenderStageEventExtraComputeArg`]; dropping it closes the message.
+pub struct GpuRenderStageEventExtraComputeArgWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for GpuRenderStageEventExtraComputeArgWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent.ExtraComputeArg";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl GpuRenderStageEventExtraComputeArgWriter<'_> {
+    #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
+    #[inline] pub fn uint_value(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<5>(&mut self.s, value); self }
+    #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
+    #[inline] pub fn string_value_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg` where it lies, field by field.
+pub type GpuRenderStageEventExtraComputeArgReader<'a> = rt::TypedReader<
+    'a,
+    GpuRenderStageEventExtraComputeArgField<'a>,
+>;
+/// A field of a `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg`.
+#[derive(Clone, Copy, Debug)]
+pub enum GpuRenderStageEventExtraComputeArgField<'a> {
+    NameIid(u64),
+    Name(&'a str),
+    IntValue(i64),
+    UintValue(u64),
+    DoubleValue(f64),
+    StringValue(&'a str),
+    StringValueIid(u64),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for GpuRenderStageEventExtraComputeArgField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::NameIid(f.uint64()?),
+            18 => Self::Name(f.string()?),
+            24 => Self::IntValue(f.int64()?),
+            32 => Self::UintValue(f.uint64()?),
+            41 => Self::DoubleValue(f.double()?),
+            50 => Self::StringValue(f.string()?),
+            56 => Self::StringValueIid(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl GpuRenderStageEventExtraComputeArg {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuRenderStageEvent.ExtraComputeArg",
+        &[
+            d::optional("name_iid", 1, d::Kind::Uint64),
+            d::optional("name", 2, d::Kind::String),
+            d::optional("int_value", 3, d::Kind::Int64),
+            d::optional("uint_value", 4, d::Kind::Uint64),
+            d::optional("double_value", 5, d::Kind::Double),
+            d::optional("string_value", 6, d::Kind::String),
+            d::optional("string_value_iid", 7, d::Kind::Uint64),
+        ],
+    );
+}
+
+/// `perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct GpuRenderStageEventComputeKernelLaunch {
+    #[pb(message, 1)] pub grid_size: Option<GpuRenderStageEventDim3>,
+    #[pb(message, 2)] pub workgroup_size: Option<GpuRenderStageEventDim3>,
+    #[pb(message, 3, repeated)] pub args: Vec<GpuRenderStageEventExtraComputeArg>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`GpuRenderStageEventComputeKernelLaunch`]; dropping it closes the message.
+pub struct GpuRenderStageEventComputeKernelLaunchWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for GpuRenderStageEventComputeKernelLaunchWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl GpuRenderStageEventComputeKernelLaunchWriter<'_> {
+    #[inline] pub fn grid_size(&mut self) -> GpuRenderStageEventDim3Writer<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn grid_size_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<1>(&mut self.s, body);
+        self
+    }
+    #[inline] pub fn workgroup_size(&mut self) -> GpuRenderStageEventDim3Writer<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn workgroup_size_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<2>(&mut self.s, body);
+        self
+    }
+    #[inline] pub fn args(&mut self) -> GpuRenderStageEventExtraComputeArgWriter<'_> {
+        rt::message::<3, _>(&mut self.s)
+    }
+    #[inline] pub fn args_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch` where it lies, field by field.
+pub type GpuRenderStageEventComputeKernelLaunchReader<'a> = rt::TypedReader<
+    'a,
+    GpuRenderStageEventComputeKernelLaunchField<'a>,
+>;
+/// A field of a `perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch`.
+#[derive(Clone, Copy, Debug)]
+pub enum GpuRenderStageEventComputeKernelLaunchField<'a> {
+    GridSize(GpuRenderStageEventDim3Reader<'a>),
+    WorkgroupSize(GpuRenderStageEventDim3Reader<'a>),
+    Args(GpuRenderStageEventExtraComputeArgReader<'a>),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for GpuRenderStageEventComputeKernelLaunchField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            10 => Self::GridSize(GpuRenderStageEventDim3Reader::new(f.bytes()?)),
+            18 => Self::WorkgroupSize(GpuRenderStageEventDim3Reader::new(f.bytes()?)),
+            26 => Self::Args(GpuRenderStageEventExtraComputeArgReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl GpuRenderStageEventComputeKernelLaunch {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch",
+        &[
+            d::optional("grid_size", 1, d::of!(GpuRenderStageEventDim3)),
+            d::optional("workgroup_size", 2, d::of!(GpuRenderStageEventDim3)),
+            d::repeated("args", 3, d::of!(GpuRenderStageEventExtraComputeArg)),
+        ],
+    );
+}
+
+/// `perfetto.protos.GpuRenderStageEvent.Specifications`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct GpuRenderStageEventSpecifications {
+    #[pb(message, 1)] pub context_spec: Option<GpuRenderStageEventSpecificationsContextSpec>,
+    #[pb(message, 2, repeated)] pub hw_queue: Vec<GpuRenderStageEventSpecificationsDescription>,
+    #[pb(message, 3, repeated)] pub stage: Vec<GpuRenderStageEventSpecificationsDescription>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`GpuRenderStageEventSpecifications`]; dropping it closes the message.
+pub struct GpuRenderStageEventSpecificationsWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for GpuRenderStageEventSpecificationsWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent.Specifications";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl GpuRenderStageEventSpecificationsWriter<'_> {
+    #[inline] pub fn context_spec(
+        &mut self,
+    ) -> GpuRenderStageEventSpecificationsContextSpecWriter<'_> {
+        rt::message::<1, _>(&mut self.s)
+    }
+    #[inline] pub fn context_spec_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<1>(&mut self.s, body);
+        self
+    }
+    #[inline] pub fn hw_queue(
+        &mut self,
+    ) -> GpuRenderStageEventSpecificationsDescriptionWriter<'_> {
+        rt::message::<2, _>(&mut self.s)
+    }
+    #[inline] pub fn hw_queue_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    #[inline] pub fn stage(&mut self) -> GpuRenderStageEventSpecificationsDescriptionWriter<'_> {
+        rt::message::<3, _>(&mut self.s)
+    }
+    #[inline] pub fn stage_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.GpuRenderStageEvent.Specifications` where it lies, field by field.
+pub type GpuRenderStageEventSpecificationsReader<'a> = rt::TypedReader<
+    'a,
+    GpuRenderStageEventSpecificationsField<'a>,
+>;
+/// A field of a `perfetto.protos.GpuRenderStageEvent.Specifications`.
+#[derive(Clone, Copy, Debug)]
+pub enum GpuRenderStageEventSpecificationsField<'a> {
+    ContextSpec(GpuRenderStageEventSpecificationsContextSpecReader<'a>),
+    HwQueue(GpuRenderStageEventSpecificationsDescriptionReader<'a>),
+    Stage(GpuRenderStageEventSpecificationsDescriptionReader<'a>),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for GpuRenderStageEventSpecificationsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            10 => {
+                Self::ContextSpec(
+                    GpuRenderStageEventSpecificationsContextSpecReader::new(f.bytes()?),
+                )
+            }
+            18 => {
+                Self::HwQueue(
+                    GpuRenderStageEventSpecificationsDescriptionReader::new(f.bytes()?),
+                )
+            }
+            26 => {
+                Self::Stage(
+                    GpuRenderStageEventSpecificationsDescriptionReader::new(f.bytes()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl GpuRenderStageEventSpecifications {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuRenderStageEvent.Specifications",
+        &[
+            d::optional(
+                "context_spec",
+                1,
+                d::of!(GpuRenderStageEventSpecificationsContextSpec),
+            ),
+            d::repeated(
+                "hw_queue",
+                2,
+                d::of!(GpuRenderStageEventSpecificationsDescription),
+            ),
+            d::repeated("stage", 3, d::of!(GpuRenderStageEventSpecificationsDescription)),
+        ],
+    );
+}
+
+/// `perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct GpuRenderStageEventSpecificationsContextSpec {
+    #[pb(uint64, 1)] pub context: Option<u64>,
+    #[pb(int32, 2)] pub pid: Option<i32>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`GpuRenderStageEventSpecificationsContextSpec`]; dropping it closes the message.
+pub struct GpuRenderStageEventSpecificationsContextSpecWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for GpuRenderStageEventSpecificationsContextSpecWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl GpuRenderStageEventSpecificationsContextSpecWriter<'_> {
+    #[inline] pub fn context(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec` where it lies, field by field.
+pub type GpuRenderStageEventSpecificationsContextSpecReader<'a> = rt::TypedReader<
+    'a,
+    GpuRenderStageEventSpecificationsContextSpecField<'a>,
+>;
+/// A field of a `perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec`.
+#[derive(Clone, Copy, Debug)]
+pub enum GpuRenderStageEventSpecificationsContextSpecField<'a> {
+    Context(u64),
+    Pid(i32),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for GpuRenderStageEventSpecificationsContextSpecField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::Context(f.uint64()?),
+            16 => Self::Pid(f.int32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl GpuRenderStageEventSpecificationsContextSpec {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec",
+        &[
+            d::optional("context", 1, d::Kind::Uint64),
+            d::optional("pid", 2, d::Kind::Int32),
+        ],
+    );
+}
+
+/// `perfetto.protos.GpuRenderStageEvent.Specifications.Description`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct GpuRenderStageEventSpecificationsDescription {
+    #[pb(string, 1)] pub name: Option<String>,
+    #[pb(string, 2)] pub description: Option<String>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`GpuRenderStageEventSpecificationsDescription`]; dropping it closes the message.
+pub struct GpuRenderStageEventSpecificationsDescriptionWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for GpuRenderStageEventSpecificationsDescriptionWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent.Specifications.Description";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl GpuRenderStageEventSpecificationsDescriptionWriter<'_> {
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.GpuRenderStageEvent.Specifications.Description` where it lies, field by field.
+pub type GpuRenderStageEventSpecificationsDescriptionReader<'a> = rt::TypedReader<
+    'a,
+    GpuRenderStageEventSpecificationsDescriptionField<'a>,
+>;
+/// A field of a `perfetto.protos.GpuRenderStageEvent.Specifications.Description`.
+#[derive(Clone, Copy, Debug)]
+pub enum GpuRenderStageEventSpecificationsDescriptionField<'a> {
+    Name(&'a str),
+    Description(&'a str),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for GpuRenderStageEventSpecificationsDescriptionField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            10 => Self::Name(f.string()?),
+            18 => Self::Description(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl GpuRenderStageEventSpecificationsDescription {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.GpuRenderStageEvent.Specifications.Description",
+        &[
+            d::optional("name", 1, d::Kind::String),
+            d::optional("description", 2, d::Kind::String),
+        ],
+    );
+}
+
+/// `perfetto.protos.InternedComputeKernel`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct InternedComputeKernel {
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(string, 2)] pub name: Option<String>,
+    #[pb(string, 3)] pub demangled_name: Option<String>,
+    #[pb(string, 4)] pub arch: Option<String>,
+    #[pb(message, 5, repeated)] pub args: Vec<GpuRenderStageEventExtraComputeArg>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`InternedComputeKernel`]; dropping it closes the message.
+pub struct InternedComputeKernelWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for InternedComputeKernelWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.InternedComputeKernel";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl InternedComputeKernelWriter<'_> {
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn demangled_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
+    #[inline] pub fn arch(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
+    #[inline] pub fn args(&mut self) -> GpuRenderStageEventExtraComputeArgWriter<'_> {
+        rt::message::<5, _>(&mut self.s)
+    }
+    #[inline] pub fn args_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.InternedComputeKernel` where it lies, field by field.
+pub type InternedComputeKernelReader<'a> = rt::TypedReader<
+    'a,
+    InternedComputeKernelField<'a>,
+>;
+/// A field of a `perfetto.protos.InternedComputeKernel`.
+#[derive(Clone, Copy, Debug)]
+pub enum InternedComputeKernelField<'a> {
+    Iid(u64),
+    Name(&'a str),
+    DemangledName(&'a str),
+    Arch(&'a str),
+    Args(GpuRenderStageEventExtraComputeArgReader<'a>),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for InternedComputeKernelField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            18 => Self::Name(f.string()?),
+            26 => Self::DemangledName(f.string()?),
+            34 => Self::Arch(f.string()?),
+            42 => Self::Args(GpuRenderStageEventExtraComputeArgReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl InternedComputeKernel {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InternedComputeKernel",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("name", 2, d::Kind::String),
+            d::optional("demangled_name", 3, d::Kind::String),
+            d::optional("arch", 4, d::Kind::String),
+            d::repeated("args", 5, d::of!(GpuRenderStageEventExtraComputeArg)),
+        ],
+    );
+}
+
+/// `perfetto.protos.InternedComputeArgName`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct InternedComputeArgName {
+    #[pb(uint64, 1)] pub iid: Option<u64>,
+    #[pb(string, 2)] pub name: Option<String>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`InternedComputeArgName`]; dropping it closes the message.
+pub struct InternedComputeArgNameWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for InternedComputeArgNameWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.InternedComputeArgName";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl InternedComputeArgNameWriter<'_> {
+    #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.InternedComputeArgName` where it lies, field by field.
+pub type InternedComputeArgNameReader<'a> = rt::TypedReader<
+    'a,
+    InternedComputeArgNameField<'a>,
+>;
+/// A field of a `perfetto.protos.InternedComputeArgName`.
+#[derive(Clone, Copy, Debug)]
+pub enum InternedComputeArgNameField<'a> {
+    Iid(u64),
+    Name(&'a str),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for InternedComputeArgNameField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::Iid(f.uint64()?),
+            18 => Self::Name(f.string()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl InternedComputeArgName {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.InternedComputeArgName",
+        &[
+            d::optional("iid", 1, d::Kind::Uint64),
+            d::optional("name", 2, d::Kind::String),
+        ],
+    );
+}

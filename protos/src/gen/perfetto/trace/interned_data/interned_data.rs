@@ -29,9 +29,12 @@ pub struct InternedData {
     /// For `LogMessage.body_iid`.
     #[pb(message, 20, repeated)] pub log_message_body: Vec<crate::LogMessageBody>,
     #[pb(message, 22, repeated)] pub vulkan_memory_keys: Vec<crate::InternedString>,
+    #[cfg(feature = "gpu")]
     #[pb(message, 23, repeated)] pub graphics_contexts: Vec<crate::InternedGraphicsContext>,
+    #[cfg(feature = "gpu")]
     #[pb(message, 24, repeated)] pub gpu_specifications: Vec<crate::InternedGpuRenderStageSpecification>,
     /// For `ChromeHistogramSample.name_iid`.
+    #[cfg(feature = "chrome")]
     #[pb(message, 25, repeated)] pub histogram_names: Vec<crate::HistogramName>,
     #[pb(message, 26, repeated)] pub kernel_symbols: Vec<crate::InternedString>,
     /// For `DebugAnnotation.proto_type_name_iid`.
@@ -39,12 +42,27 @@ pub struct InternedData {
     #[pb(message, 28, repeated)] pub unsymbolized_source_locations: Vec<crate::UnsymbolizedSourceLocation>,
     /// For `DebugAnnotation.string_value_iid`.
     #[pb(message, 29, repeated)] pub debug_annotation_string_values: Vec<crate::InternedString>,
+    #[cfg(feature = "chrome")]
+    #[pb(message, 31, repeated)] pub v8_js_function_name: Vec<crate::InternedV8String>,
+    #[cfg(feature = "chrome")]
+    #[pb(message, 32, repeated)] pub v8_js_function: Vec<crate::InternedV8JsFunction>,
+    #[cfg(feature = "chrome")]
+    #[pb(message, 33, repeated)] pub v8_js_script: Vec<crate::InternedV8JsScript>,
+    #[cfg(feature = "chrome")]
+    #[pb(message, 34, repeated)] pub v8_wasm_script: Vec<crate::InternedV8WasmScript>,
+    #[cfg(feature = "chrome")]
+    #[pb(message, 35, repeated)] pub v8_isolate: Vec<crate::InternedV8Isolate>,
     /// For `TrackEvent.correlation_id_str_iid`.
     #[pb(message, 43, repeated)] pub correlation_id_str: Vec<crate::InternedString>,
+    #[cfg(feature = "gpu")]
     #[pb(message, 47, repeated)] pub gpu_counter_descriptors: Vec<crate::InternedGpuCounterDescriptor>,
+    #[cfg(feature = "profiling")]
     #[pb(message, 48, repeated)] pub stack_sample_task_contexts: Vec<crate::StackSampleTaskContext>,
+    #[cfg(feature = "profiling")]
     #[pb(message, 49, repeated)] pub stack_sample_execution_contexts: Vec<crate::StackSampleExecutionContext>,
+    #[cfg(feature = "profiling")]
     #[pb(message, 50, repeated)] pub stack_sample_counter_descriptors: Vec<crate::StackSampleCounterDescriptor>,
+    #[cfg(feature = "profiling")]
     #[pb(message, 51, repeated)] pub stack_sample_async_context_descriptors: Vec<
         crate::StackSampleAsyncContextDescriptor,
     >,
@@ -136,6 +154,7 @@ impl InternedDataWriter<'_> {
         rt::message_raw::<22>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "gpu")]
     #[inline] pub fn graphics_contexts(&mut self) -> crate::InternedGraphicsContextWriter<'_> {
         rt::message::<23, _>(&mut self.s)
     }
@@ -143,6 +162,7 @@ impl InternedDataWriter<'_> {
         rt::message_raw::<23>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "gpu")]
     #[inline] pub fn gpu_specifications(
         &mut self,
     ) -> crate::InternedGpuRenderStageSpecificationWriter<'_> {
@@ -153,6 +173,7 @@ impl InternedDataWriter<'_> {
         self
     }
     /// For `ChromeHistogramSample.name_iid`.
+    #[cfg(feature = "chrome")]
     #[inline] pub fn histogram_names(&mut self) -> crate::HistogramNameWriter<'_> { rt::message::<25, _>(&mut self.s) }
     #[inline] pub fn histogram_names_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<25>(&mut self.s, body);
@@ -190,6 +211,44 @@ impl InternedDataWriter<'_> {
         rt::message_raw::<29>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn v8_js_function_name(&mut self) -> crate::InternedV8StringWriter<'_> {
+        rt::message::<31, _>(&mut self.s)
+    }
+    #[inline] pub fn v8_js_function_name_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<31>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn v8_js_function(&mut self) -> crate::InternedV8JsFunctionWriter<'_> {
+        rt::message::<32, _>(&mut self.s)
+    }
+    #[inline] pub fn v8_js_function_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<32>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn v8_js_script(&mut self) -> crate::InternedV8JsScriptWriter<'_> {
+        rt::message::<33, _>(&mut self.s)
+    }
+    #[inline] pub fn v8_js_script_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<33>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn v8_wasm_script(&mut self) -> crate::InternedV8WasmScriptWriter<'_> {
+        rt::message::<34, _>(&mut self.s)
+    }
+    #[inline] pub fn v8_wasm_script_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<34>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn v8_isolate(&mut self) -> crate::InternedV8IsolateWriter<'_> { rt::message::<35, _>(&mut self.s) }
+    #[inline] pub fn v8_isolate_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<35>(&mut self.s, body);
+        self
+    }
     /// For `TrackEvent.correlation_id_str_iid`.
     #[inline] pub fn correlation_id_str(&mut self) -> crate::InternedStringWriter<'_> {
         rt::message::<43, _>(&mut self.s)
@@ -198,6 +257,7 @@ impl InternedDataWriter<'_> {
         rt::message_raw::<43>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "gpu")]
     #[inline] pub fn gpu_counter_descriptors(
         &mut self,
     ) -> crate::InternedGpuCounterDescriptorWriter<'_> {
@@ -207,6 +267,7 @@ impl InternedDataWriter<'_> {
         rt::message_raw::<47>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "profiling")]
     #[inline] pub fn stack_sample_task_contexts(
         &mut self,
     ) -> crate::StackSampleTaskContextWriter<'_> {
@@ -216,6 +277,7 @@ impl InternedDataWriter<'_> {
         rt::message_raw::<48>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "profiling")]
     #[inline] pub fn stack_sample_execution_contexts(
         &mut self,
     ) -> crate::StackSampleExecutionContextWriter<'_> {
@@ -225,6 +287,7 @@ impl InternedDataWriter<'_> {
         rt::message_raw::<49>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "profiling")]
     #[inline] pub fn stack_sample_counter_descriptors(
         &mut self,
     ) -> crate::StackSampleCounterDescriptorWriter<'_> {
@@ -234,6 +297,7 @@ impl InternedDataWriter<'_> {
         rt::message_raw::<50>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "profiling")]
     #[inline] pub fn stack_sample_async_context_descriptors(
         &mut self,
     ) -> crate::StackSampleAsyncContextDescriptorWriter<'_> {
@@ -276,9 +340,12 @@ pub enum InternedDataField<'a> {
     /// For `LogMessage.body_iid`.
     LogMessageBody(crate::LogMessageBodyReader<'a>),
     VulkanMemoryKeys(crate::InternedStringReader<'a>),
+    #[cfg(feature = "gpu")]
     GraphicsContexts(crate::InternedGraphicsContextReader<'a>),
+    #[cfg(feature = "gpu")]
     GpuSpecifications(crate::InternedGpuRenderStageSpecificationReader<'a>),
     /// For `ChromeHistogramSample.name_iid`.
+    #[cfg(feature = "chrome")]
     HistogramNames(crate::HistogramNameReader<'a>),
     KernelSymbols(crate::InternedStringReader<'a>),
     /// For `DebugAnnotation.proto_type_name_iid`.
@@ -286,12 +353,27 @@ pub enum InternedDataField<'a> {
     UnsymbolizedSourceLocations(crate::UnsymbolizedSourceLocationReader<'a>),
     /// For `DebugAnnotation.string_value_iid`.
     DebugAnnotationStringValues(crate::InternedStringReader<'a>),
+    #[cfg(feature = "chrome")]
+    V8JsFunctionName(crate::InternedV8StringReader<'a>),
+    #[cfg(feature = "chrome")]
+    V8JsFunction(crate::InternedV8JsFunctionReader<'a>),
+    #[cfg(feature = "chrome")]
+    V8JsScript(crate::InternedV8JsScriptReader<'a>),
+    #[cfg(feature = "chrome")]
+    V8WasmScript(crate::InternedV8WasmScriptReader<'a>),
+    #[cfg(feature = "chrome")]
+    V8Isolate(crate::InternedV8IsolateReader<'a>),
     /// For `TrackEvent.correlation_id_str_iid`.
     CorrelationIdStr(crate::InternedStringReader<'a>),
+    #[cfg(feature = "gpu")]
     GpuCounterDescriptors(crate::InternedGpuCounterDescriptorReader<'a>),
+    #[cfg(feature = "profiling")]
     StackSampleTaskContexts(crate::StackSampleTaskContextReader<'a>),
+    #[cfg(feature = "profiling")]
     StackSampleExecutionContexts(crate::StackSampleExecutionContextReader<'a>),
+    #[cfg(feature = "profiling")]
     StackSampleCounterDescriptors(crate::StackSampleCounterDescriptorReader<'a>),
+    #[cfg(feature = "profiling")]
     StackSampleAsyncContextDescriptors(
         crate::StackSampleAsyncContextDescriptorReader<'a>,
     ),
@@ -319,16 +401,19 @@ impl<'a> rt::TypedField<'a> for InternedDataField<'a> {
             154 => Self::Mappings(crate::MappingReader::new(f.bytes()?)),
             162 => Self::LogMessageBody(crate::LogMessageBodyReader::new(f.bytes()?)),
             178 => Self::VulkanMemoryKeys(crate::InternedStringReader::new(f.bytes()?)),
+            #[cfg(feature = "gpu")]
             186 => {
                 Self::GraphicsContexts(
                     crate::InternedGraphicsContextReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "gpu")]
             194 => {
                 Self::GpuSpecifications(
                     crate::InternedGpuRenderStageSpecificationReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "chrome")]
             202 => Self::HistogramNames(crate::HistogramNameReader::new(f.bytes()?)),
             210 => Self::KernelSymbols(crate::InternedStringReader::new(f.bytes()?)),
             218 => {
@@ -346,27 +431,42 @@ impl<'a> rt::TypedField<'a> for InternedDataField<'a> {
                     crate::InternedStringReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "chrome")]
+            250 => Self::V8JsFunctionName(crate::InternedV8StringReader::new(f.bytes()?)),
+            #[cfg(feature = "chrome")]
+            258 => Self::V8JsFunction(crate::InternedV8JsFunctionReader::new(f.bytes()?)),
+            #[cfg(feature = "chrome")]
+            266 => Self::V8JsScript(crate::InternedV8JsScriptReader::new(f.bytes()?)),
+            #[cfg(feature = "chrome")]
+            274 => Self::V8WasmScript(crate::InternedV8WasmScriptReader::new(f.bytes()?)),
+            #[cfg(feature = "chrome")]
+            282 => Self::V8Isolate(crate::InternedV8IsolateReader::new(f.bytes()?)),
             346 => Self::CorrelationIdStr(crate::InternedStringReader::new(f.bytes()?)),
+            #[cfg(feature = "gpu")]
             378 => {
                 Self::GpuCounterDescriptors(
                     crate::InternedGpuCounterDescriptorReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "profiling")]
             386 => {
                 Self::StackSampleTaskContexts(
                     crate::StackSampleTaskContextReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "profiling")]
             394 => {
                 Self::StackSampleExecutionContexts(
                     crate::StackSampleExecutionContextReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "profiling")]
             402 => {
                 Self::StackSampleCounterDescriptors(
                     crate::StackSampleCounterDescriptorReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "profiling")]
             410 => {
                 Self::StackSampleAsyncContextDescriptors(
                     crate::StackSampleAsyncContextDescriptorReader::new(f.bytes()?),
@@ -401,16 +501,19 @@ impl InternedData {
             d::repeated("mappings", 19, d::of!(crate ::Mapping)),
             d::repeated("log_message_body", 20, d::of!(crate ::LogMessageBody)),
             d::repeated("vulkan_memory_keys", 22, d::of!(crate ::InternedString)),
+            #[cfg(feature = "gpu")]
             d::repeated(
                 "graphics_contexts",
                 23,
                 d::of!(crate ::InternedGraphicsContext),
             ),
+            #[cfg(feature = "gpu")]
             d::repeated(
                 "gpu_specifications",
                 24,
                 d::of!(crate ::InternedGpuRenderStageSpecification),
             ),
+            #[cfg(feature = "chrome")]
             d::repeated("histogram_names", 25, d::of!(crate ::HistogramName)),
             d::repeated("kernel_symbols", 26, d::of!(crate ::InternedString)),
             d::repeated(
@@ -428,27 +531,42 @@ impl InternedData {
                 29,
                 d::of!(crate ::InternedString),
             ),
+            #[cfg(feature = "chrome")]
+            d::repeated("v8_js_function_name", 31, d::of!(crate ::InternedV8String)),
+            #[cfg(feature = "chrome")]
+            d::repeated("v8_js_function", 32, d::of!(crate ::InternedV8JsFunction)),
+            #[cfg(feature = "chrome")]
+            d::repeated("v8_js_script", 33, d::of!(crate ::InternedV8JsScript)),
+            #[cfg(feature = "chrome")]
+            d::repeated("v8_wasm_script", 34, d::of!(crate ::InternedV8WasmScript)),
+            #[cfg(feature = "chrome")]
+            d::repeated("v8_isolate", 35, d::of!(crate ::InternedV8Isolate)),
             d::repeated("correlation_id_str", 43, d::of!(crate ::InternedString)),
+            #[cfg(feature = "gpu")]
             d::repeated(
                 "gpu_counter_descriptors",
                 47,
                 d::of!(crate ::InternedGpuCounterDescriptor),
             ),
+            #[cfg(feature = "profiling")]
             d::repeated(
                 "stack_sample_task_contexts",
                 48,
                 d::of!(crate ::StackSampleTaskContext),
             ),
+            #[cfg(feature = "profiling")]
             d::repeated(
                 "stack_sample_execution_contexts",
                 49,
                 d::of!(crate ::StackSampleExecutionContext),
             ),
+            #[cfg(feature = "profiling")]
             d::repeated(
                 "stack_sample_counter_descriptors",
                 50,
                 d::of!(crate ::StackSampleCounterDescriptor),
             ),
+            #[cfg(feature = "profiling")]
             d::repeated(
                 "stack_sample_async_context_descriptors",
                 51,

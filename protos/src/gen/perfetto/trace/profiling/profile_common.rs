@@ -351,3 +351,189 @@ impl Callstack {
         ],
     );
 }
+
+/// `perfetto.protos.Line`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct Line {
+    #[pb(string, 1)] pub function_name: Option<String>,
+    #[pb(string, 2)] pub source_file_name: Option<String>,
+    #[pb(uint32, 3)] pub line_number: Option<u32>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`Line`]; dropping it closes the message.
+pub struct LineWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for LineWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.Line";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl LineWriter<'_> {
+    #[inline] pub fn function_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn source_file_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.Line` where it lies, field by field.
+pub type LineReader<'a> = rt::TypedReader<'a, LineField<'a>>;
+/// A field of a `perfetto.protos.Line`.
+#[derive(Clone, Copy, Debug)]
+pub enum LineField<'a> {
+    FunctionName(&'a str),
+    SourceFileName(&'a str),
+    LineNumber(u32),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for LineField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            10 => Self::FunctionName(f.string()?),
+            18 => Self::SourceFileName(f.string()?),
+            24 => Self::LineNumber(f.uint32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl Line {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.Line",
+        &[
+            d::optional("function_name", 1, d::Kind::String),
+            d::optional("source_file_name", 2, d::Kind::String),
+            d::optional("line_number", 3, d::Kind::Uint32),
+        ],
+    );
+}
+
+/// `perfetto.protos.AddressSymbols`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct AddressSymbols {
+    #[pb(uint64, 1)] pub address: Option<u64>,
+    #[pb(message, 2, repeated)] pub lines: Vec<Line>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`AddressSymbols`]; dropping it closes the message.
+pub struct AddressSymbolsWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for AddressSymbolsWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.AddressSymbols";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl AddressSymbolsWriter<'_> {
+    #[inline] pub fn address(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn lines(&mut self) -> LineWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn lines_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.AddressSymbols` where it lies, field by field.
+pub type AddressSymbolsReader<'a> = rt::TypedReader<'a, AddressSymbolsField<'a>>;
+/// A field of a `perfetto.protos.AddressSymbols`.
+#[derive(Clone, Copy, Debug)]
+pub enum AddressSymbolsField<'a> {
+    Address(u64),
+    Lines(LineReader<'a>),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for AddressSymbolsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::Address(f.uint64()?),
+            18 => Self::Lines(LineReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl AddressSymbols {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.AddressSymbols",
+        &[
+            d::optional("address", 1, d::Kind::Uint64),
+            d::repeated("lines", 2, d::of!(Line)),
+        ],
+    );
+}
+
+/// `perfetto.protos.ModuleSymbols`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct ModuleSymbols {
+    #[pb(string, 1)] pub path: Option<String>,
+    #[pb(string, 2)] pub build_id: Option<String>,
+    #[pb(message, 3, repeated)] pub address_symbols: Vec<AddressSymbols>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`ModuleSymbols`]; dropping it closes the message.
+pub struct ModuleSymbolsWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for ModuleSymbolsWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.ModuleSymbols";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl ModuleSymbolsWriter<'_> {
+    #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
+    #[inline] pub fn build_id(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
+    #[inline] pub fn address_symbols(&mut self) -> AddressSymbolsWriter<'_> { rt::message::<3, _>(&mut self.s) }
+    #[inline] pub fn address_symbols_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<3>(&mut self.s, body);
+        self
+    }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.ModuleSymbols` where it lies, field by field.
+pub type ModuleSymbolsReader<'a> = rt::TypedReader<'a, ModuleSymbolsField<'a>>;
+/// A field of a `perfetto.protos.ModuleSymbols`.
+#[derive(Clone, Copy, Debug)]
+pub enum ModuleSymbolsField<'a> {
+    Path(&'a str),
+    BuildId(&'a str),
+    AddressSymbols(AddressSymbolsReader<'a>),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for ModuleSymbolsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            10 => Self::Path(f.string()?),
+            18 => Self::BuildId(f.string()?),
+            26 => Self::AddressSymbols(AddressSymbolsReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl ModuleSymbols {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ModuleSymbols",
+        &[
+            d::optional("path", 1, d::Kind::String),
+            d::optional("build_id", 2, d::Kind::String),
+            d::repeated("address_symbols", 3, d::of!(AddressSymbols)),
+        ],
+    );
+}

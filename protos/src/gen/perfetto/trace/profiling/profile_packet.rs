@@ -4,6 +4,190 @@
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
+/// `perfetto.protos.ProfilePacket.ProcessHeapSamples.ClientError`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProfilePacketProcessHeapSamplesClientError(pub i32);
+impl ProfilePacketProcessHeapSamplesClientError {
+    pub const CLIENT_ERROR_NONE: Self = Self(0);
+    pub const CLIENT_ERROR_HIT_TIMEOUT: Self = Self(1);
+    pub const CLIENT_ERROR_INVALID_STACK_BOUNDS: Self = Self(2);
+    /// Name of the value in the schema; none if this build does not know it.
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
+}
+
+impl protozero::Enumeration for ProfilePacketProcessHeapSamplesClientError {
+    const NAME: &'static str = "perfetto.protos.ProfilePacket.ProcessHeapSamples.ClientError";
+    const VALUES: &'static [(&'static str, i32)] = &[
+        ("CLIENT_ERROR_NONE", 0),
+        ("CLIENT_ERROR_HIT_TIMEOUT", 1),
+        ("CLIENT_ERROR_INVALID_STACK_BOUNDS", 2),
+    ];
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
+}
+
+impl Default for ProfilePacketProcessHeapSamplesClientError {
+    fn default() -> Self { Self(0) }
+}
+
+impl core::fmt::Debug for ProfilePacketProcessHeapSamplesClientError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+}
+
+/// `perfetto.protos.Profiling.CpuMode`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProfilingCpuMode(pub i32);
+impl ProfilingCpuMode {
+    pub const MODE_UNKNOWN: Self = Self(0);
+    pub const MODE_KERNEL: Self = Self(1);
+    pub const MODE_USER: Self = Self(2);
+    pub const MODE_HYPERVISOR: Self = Self(3);
+    pub const MODE_GUEST_KERNEL: Self = Self(4);
+    pub const MODE_GUEST_USER: Self = Self(5);
+    /// Name of the value in the schema; none if this build does not know it.
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
+}
+
+impl protozero::Enumeration for ProfilingCpuMode {
+    const NAME: &'static str = "perfetto.protos.Profiling.CpuMode";
+    const VALUES: &'static [(&'static str, i32)] = &[
+        ("MODE_UNKNOWN", 0),
+        ("MODE_KERNEL", 1),
+        ("MODE_USER", 2),
+        ("MODE_HYPERVISOR", 3),
+        ("MODE_GUEST_KERNEL", 4),
+        ("MODE_GUEST_USER", 5),
+    ];
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
+}
+
+impl Default for ProfilingCpuMode {
+    fn default() -> Self { Self(0) }
+}
+
+impl core::fmt::Debug for ProfilingCpuMode {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+}
+
+/// `perfetto.protos.Profiling.StackUnwindError`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProfilingStackUnwindError(pub i32);
+impl ProfilingStackUnwindError {
+    pub const UNWIND_ERROR_UNKNOWN: Self = Self(0);
+    pub const UNWIND_ERROR_NONE: Self = Self(1);
+    pub const UNWIND_ERROR_MEMORY_INVALID: Self = Self(2);
+    pub const UNWIND_ERROR_UNWIND_INFO: Self = Self(3);
+    pub const UNWIND_ERROR_UNSUPPORTED: Self = Self(4);
+    pub const UNWIND_ERROR_INVALID_MAP: Self = Self(5);
+    pub const UNWIND_ERROR_MAX_FRAMES_EXCEEDED: Self = Self(6);
+    pub const UNWIND_ERROR_REPEATED_FRAME: Self = Self(7);
+    pub const UNWIND_ERROR_INVALID_ELF: Self = Self(8);
+    pub const UNWIND_ERROR_SYSTEM_CALL: Self = Self(9);
+    pub const UNWIND_ERROR_THREAD_TIMEOUT: Self = Self(10);
+    pub const UNWIND_ERROR_THREAD_DOES_NOT_EXIST: Self = Self(11);
+    pub const UNWIND_ERROR_BAD_ARCH: Self = Self(12);
+    pub const UNWIND_ERROR_MAPS_PARSE: Self = Self(13);
+    pub const UNWIND_ERROR_INVALID_PARAMETER: Self = Self(14);
+    pub const UNWIND_ERROR_PTRACE_CALL: Self = Self(15);
+    /// Name of the value in the schema; none if this build does not know it.
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
+}
+
+impl protozero::Enumeration for ProfilingStackUnwindError {
+    const NAME: &'static str = "perfetto.protos.Profiling.StackUnwindError";
+    const VALUES: &'static [(&'static str, i32)] = &[
+        ("UNWIND_ERROR_UNKNOWN", 0),
+        ("UNWIND_ERROR_NONE", 1),
+        ("UNWIND_ERROR_MEMORY_INVALID", 2),
+        ("UNWIND_ERROR_UNWIND_INFO", 3),
+        ("UNWIND_ERROR_UNSUPPORTED", 4),
+        ("UNWIND_ERROR_INVALID_MAP", 5),
+        ("UNWIND_ERROR_MAX_FRAMES_EXCEEDED", 6),
+        ("UNWIND_ERROR_REPEATED_FRAME", 7),
+        ("UNWIND_ERROR_INVALID_ELF", 8),
+        ("UNWIND_ERROR_SYSTEM_CALL", 9),
+        ("UNWIND_ERROR_THREAD_TIMEOUT", 10),
+        ("UNWIND_ERROR_THREAD_DOES_NOT_EXIST", 11),
+        ("UNWIND_ERROR_BAD_ARCH", 12),
+        ("UNWIND_ERROR_MAPS_PARSE", 13),
+        ("UNWIND_ERROR_INVALID_PARAMETER", 14),
+        ("UNWIND_ERROR_PTRACE_CALL", 15),
+    ];
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
+}
+
+impl Default for ProfilingStackUnwindError {
+    fn default() -> Self { Self(0) }
+}
+
+impl core::fmt::Debug for ProfilingStackUnwindError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+}
+
+/// `perfetto.protos.PerfSample.SampleSkipReason`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PerfSampleSampleSkipReason(pub i32);
+impl PerfSampleSampleSkipReason {
+    pub const PROFILER_SKIP_UNKNOWN: Self = Self(0);
+    pub const PROFILER_SKIP_READ_STAGE: Self = Self(1);
+    pub const PROFILER_SKIP_UNWIND_STAGE: Self = Self(2);
+    pub const PROFILER_SKIP_UNWIND_ENQUEUE: Self = Self(3);
+    pub const PROFILER_SKIP_NOT_IN_SCOPE: Self = Self(4);
+    /// Name of the value in the schema; none if this build does not know it.
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
+}
+
+impl protozero::Enumeration for PerfSampleSampleSkipReason {
+    const NAME: &'static str = "perfetto.protos.PerfSample.SampleSkipReason";
+    const VALUES: &'static [(&'static str, i32)] = &[
+        ("PROFILER_SKIP_UNKNOWN", 0),
+        ("PROFILER_SKIP_READ_STAGE", 1),
+        ("PROFILER_SKIP_UNWIND_STAGE", 2),
+        ("PROFILER_SKIP_UNWIND_ENQUEUE", 3),
+        ("PROFILER_SKIP_NOT_IN_SCOPE", 4),
+    ];
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
+}
+
+impl Default for PerfSampleSampleSkipReason {
+    fn default() -> Self { Self(0) }
+}
+
+impl core::fmt::Debug for PerfSampleSampleSkipReason {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+}
+
+/// `perfetto.protos.PerfSample.ProducerEvent.DataSourceStopReason`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PerfSampleProducerEventDataSourceStopReason(pub i32);
+impl PerfSampleProducerEventDataSourceStopReason {
+    pub const PROFILER_STOP_UNKNOWN: Self = Self(0);
+    pub const PROFILER_STOP_GUARDRAIL: Self = Self(1);
+    /// Name of the value in the schema; none if this build does not know it.
+    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
+}
+
+impl protozero::Enumeration for PerfSampleProducerEventDataSourceStopReason {
+    const NAME: &'static str = "perfetto.protos.PerfSample.ProducerEvent.DataSourceStopReason";
+    const VALUES: &'static [(&'static str, i32)] = &[
+        ("PROFILER_STOP_UNKNOWN", 0),
+        ("PROFILER_STOP_GUARDRAIL", 1),
+    ];
+    fn from_i32(value: i32) -> Self { Self(value) }
+    fn to_i32(self) -> i32 { self.0 }
+}
+
+impl Default for PerfSampleProducerEventDataSourceStopReason {
+    fn default() -> Self { Self(0) }
+}
+
+impl core::fmt::Debug for PerfSampleProducerEventDataSourceStopReason {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+}
+
 /// What the samples of a sequence have in common.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfSampleDefaults {
@@ -78,6 +262,1045 @@ impl PerfSampleDefaults {
             d::optional("process_shard_count", 2, d::Kind::Uint32),
             d::optional("chosen_process_shard", 3, d::Kind::Uint32),
             d::repeated("followers", 4, d::of!(crate ::FollowerEvent)),
+        ],
+    );
+}
+
+/// `perfetto.protos.ProfilePacket`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct ProfilePacket {
+    #[pb(message, 1, repeated)] pub strings: Vec<crate::InternedString>,
+    #[pb(message, 2, repeated)] pub frames: Vec<crate::Frame>,
+    #[pb(message, 3, repeated)] pub callstacks: Vec<crate::Callstack>,
+    #[pb(message, 4, repeated)] pub mappings: Vec<crate::Mapping>,
+    #[pb(message, 5, repeated)] pub process_dumps: Vec<ProfilePacketProcessHeapSamples>,
+    #[pb(bool, 6)] pub continued: Option<bool>,
+    #[pb(uint64, 7)] pub index: Option<u64>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`ProfilePacket`]; dropping it closes the message.
+pub struct ProfilePacketWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for ProfilePacketWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.ProfilePacket";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl ProfilePacketWriter<'_> {
+    #[inline] pub fn strings(&mut self) -> crate::InternedStringWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn strings_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    #[inline] pub fn frames(&mut self) -> crate::FrameWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    #[inline] pub fn callstacks(&mut self) -> crate::CallstackWriter<'_> { rt::message::<3, _>(&mut self.s) }
+    #[inline] pub fn callstacks_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<3>(&mut self.s, body);
+        self
+    }
+    #[inline] pub fn mappings(&mut self) -> crate::MappingWriter<'_> { rt::message::<4, _>(&mut self.s) }
+    #[inline] pub fn mappings_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
+    #[inline] pub fn process_dumps(&mut self) -> ProfilePacketProcessHeapSamplesWriter<'_> {
+        rt::message::<5, _>(&mut self.s)
+    }
+    #[inline] pub fn process_dumps_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<5>(&mut self.s, body);
+        self
+    }
+    #[inline] pub fn continued(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
+    #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.ProfilePacket` where it lies, field by field.
+pub type ProfilePacketReader<'a> = rt::TypedReader<'a, ProfilePacketField<'a>>;
+/// A field of a `perfetto.protos.ProfilePacket`.
+#[derive(Clone, Copy, Debug)]
+pub enum ProfilePacketField<'a> {
+    Strings(crate::InternedStringReader<'a>),
+    Frames(crate::FrameReader<'a>),
+    Callstacks(crate::CallstackReader<'a>),
+    Mappings(crate::MappingReader<'a>),
+    ProcessDumps(ProfilePacketProcessHeapSamplesReader<'a>),
+    Continued(bool),
+    Index(u64),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for ProfilePacketField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            10 => Self::Strings(crate::InternedStringReader::new(f.bytes()?)),
+            18 => Self::Frames(crate::FrameReader::new(f.bytes()?)),
+            26 => Self::Callstacks(crate::CallstackReader::new(f.bytes()?)),
+            34 => Self::Mappings(crate::MappingReader::new(f.bytes()?)),
+            42 => {
+                Self::ProcessDumps(
+                    ProfilePacketProcessHeapSamplesReader::new(f.bytes()?),
+                )
+            }
+            48 => Self::Continued(f.bool()?),
+            56 => Self::Index(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl ProfilePacket {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProfilePacket",
+        &[
+            d::repeated("strings", 1, d::of!(crate ::InternedString)),
+            d::repeated("frames", 2, d::of!(crate ::Frame)),
+            d::repeated("callstacks", 3, d::of!(crate ::Callstack)),
+            d::repeated("mappings", 4, d::of!(crate ::Mapping)),
+            d::repeated("process_dumps", 5, d::of!(ProfilePacketProcessHeapSamples)),
+            d::optional("continued", 6, d::Kind::Bool),
+            d::optional("index", 7, d::Kind::Uint64),
+        ],
+    );
+}
+
+/// `perfetto.protos.ProfilePacket.HeapSample`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct ProfilePacketHeapSample {
+    #[pb(uint64, 1)] pub callstack_id: Option<u64>,
+    #[pb(uint64, 2)] pub self_allocated: Option<u64>,
+    #[pb(uint64, 3)] pub self_freed: Option<u64>,
+    #[pb(uint64, 4)] pub timestamp: Option<u64>,
+    #[pb(uint64, 5)] pub alloc_count: Option<u64>,
+    #[pb(uint64, 6)] pub free_count: Option<u64>,
+    #[pb(uint64, 8)] pub self_max: Option<u64>,
+    #[pb(uint64, 9)] pub self_max_count: Option<u64>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`ProfilePacketHeapSample`]; dropping it closes the message.
+pub struct ProfilePacketHeapSampleWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for ProfilePacketHeapSampleWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.ProfilePacket.HeapSample";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl ProfilePacketHeapSampleWriter<'_> {
+    #[inline] pub fn callstack_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn self_allocated(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn self_freed(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    #[inline] pub fn alloc_count(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    #[inline] pub fn free_count(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    #[inline] pub fn self_max(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
+    #[inline] pub fn self_max_count(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.ProfilePacket.HeapSample` where it lies, field by field.
+pub type ProfilePacketHeapSampleReader<'a> = rt::TypedReader<
+    'a,
+    ProfilePacketHeapSampleField<'a>,
+>;
+/// A field of a `perfetto.protos.ProfilePacket.HeapSample`.
+#[derive(Clone, Copy, Debug)]
+pub enum ProfilePacketHeapSampleField<'a> {
+    CallstackId(u64),
+    SelfAllocated(u64),
+    SelfFreed(u64),
+    Timestamp(u64),
+    AllocCount(u64),
+    FreeCount(u64),
+    SelfMax(u64),
+    SelfMaxCount(u64),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for ProfilePacketHeapSampleField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::CallstackId(f.uint64()?),
+            16 => Self::SelfAllocated(f.uint64()?),
+            24 => Self::SelfFreed(f.uint64()?),
+            32 => Self::Timestamp(f.uint64()?),
+            40 => Self::AllocCount(f.uint64()?),
+            48 => Self::FreeCount(f.uint64()?),
+            64 => Self::SelfMax(f.uint64()?),
+            72 => Self::SelfMaxCount(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl ProfilePacketHeapSample {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProfilePacket.HeapSample",
+        &[
+            d::optional("callstack_id", 1, d::Kind::Uint64),
+            d::optional("self_allocated", 2, d::Kind::Uint64),
+            d::optional("self_freed", 3, d::Kind::Uint64),
+            d::optional("timestamp", 4, d::Kind::Uint64),
+            d::optional("alloc_count", 5, d::Kind::Uint64),
+            d::optional("free_count", 6, d::Kind::Uint64),
+            d::optional("self_max", 8, d::Kind::Uint64),
+            d::optional("self_max_count", 9, d::Kind::Uint64),
+        ],
+    );
+}
+
+/// `perfetto.protos.ProfilePacket.Histogram`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct ProfilePacketHistogram {
+    #[pb(message, 1, repeated)] pub buckets: Vec<ProfilePacketHistogramBucket>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`ProfilePacketHistogram`]; dropping it closes the message.
+pub struct ProfilePacketHistogramWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for ProfilePacketHistogramWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.ProfilePacket.Histogram";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl ProfilePacketHistogramWriter<'_> {
+    #[inline] pub fn buckets(&mut self) -> ProfilePacketHistogramBucketWriter<'_> { rt::message::<1, _>(&mut self.s) }
+    #[inline] pub fn buckets_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.ProfilePacket.Histogram` where it lies, field by field.
+pub type ProfilePacketHistogramReader<'a> = rt::TypedReader<
+    'a,
+    ProfilePacketHistogramField<'a>,
+>;
+/// A field of a `perfetto.protos.ProfilePacket.Histogram`.
+#[derive(Clone, Copy, Debug)]
+pub enum ProfilePacketHistogramField<'a> {
+    Buckets(ProfilePacketHistogramBucketReader<'a>),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for ProfilePacketHistogramField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            10 => Self::Buckets(ProfilePacketHistogramBucketReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl ProfilePacketHistogram {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProfilePacket.Histogram",
+        &[d::repeated("buckets", 1, d::of!(ProfilePacketHistogramBucket))],
+    );
+}
+
+/// `perfetto.protos.ProfilePacket.Histogram.Bucket`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct ProfilePacketHistogramBucket {
+    #[pb(uint64, 1)] pub upper_limit: Option<u64>,
+    #[pb(bool, 2)] pub max_bucket: Option<bool>,
+    #[pb(uint64, 3)] pub count: Option<u64>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`ProfilePacketHistogramBucket`]; dropping it closes the message.
+pub struct ProfilePacketHistogramBucketWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for ProfilePacketHistogramBucketWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.ProfilePacket.Histogram.Bucket";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl ProfilePacketHistogramBucketWriter<'_> {
+    #[inline] pub fn upper_limit(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn max_bucket(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
+    #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.ProfilePacket.Histogram.Bucket` where it lies, field by field.
+pub type ProfilePacketHistogramBucketReader<'a> = rt::TypedReader<
+    'a,
+    ProfilePacketHistogramBucketField<'a>,
+>;
+/// A field of a `perfetto.protos.ProfilePacket.Histogram.Bucket`.
+#[derive(Clone, Copy, Debug)]
+pub enum ProfilePacketHistogramBucketField<'a> {
+    UpperLimit(u64),
+    MaxBucket(bool),
+    Count(u64),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for ProfilePacketHistogramBucketField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::UpperLimit(f.uint64()?),
+            16 => Self::MaxBucket(f.bool()?),
+            24 => Self::Count(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl ProfilePacketHistogramBucket {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProfilePacket.Histogram.Bucket",
+        &[
+            d::optional("upper_limit", 1, d::Kind::Uint64),
+            d::optional("max_bucket", 2, d::Kind::Bool),
+            d::optional("count", 3, d::Kind::Uint64),
+        ],
+    );
+}
+
+/// `perfetto.protos.ProfilePacket.ProcessStats`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct ProfilePacketProcessStats {
+    #[pb(uint64, 1)] pub unwinding_errors: Option<u64>,
+    #[pb(uint64, 2)] pub heap_samples: Option<u64>,
+    #[pb(uint64, 3)] pub map_reparses: Option<u64>,
+    #[pb(message, 4)] pub unwinding_time_us: Option<ProfilePacketHistogram>,
+    #[pb(uint64, 5)] pub total_unwinding_time_us: Option<u64>,
+    #[pb(uint64, 6)] pub client_spinlock_blocked_us: Option<u64>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`ProfilePacketProcessStats`]; dropping it closes the message.
+pub struct ProfilePacketProcessStatsWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for ProfilePacketProcessStatsWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.ProfilePacket.ProcessStats";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl ProfilePacketProcessStatsWriter<'_> {
+    #[inline] pub fn unwinding_errors(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn heap_samples(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn map_reparses(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn unwinding_time_us(&mut self) -> ProfilePacketHistogramWriter<'_> {
+        rt::message::<4, _>(&mut self.s)
+    }
+    #[inline] pub fn unwinding_time_us_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<4>(&mut self.s, body);
+        self
+    }
+    #[inline] pub fn total_unwinding_time_us(&mut self, value: u64) -> &mut Self {
+        rt::uint64::<5>(&mut self.s, value);
+        self
+    }
+    #[inline] pub fn client_spinlock_blocked_us(&mut self, value: u64) -> &mut Self {
+        rt::uint64::<6>(&mut self.s, value);
+        self
+    }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.ProfilePacket.ProcessStats` where it lies, field by field.
+pub type ProfilePacketProcessStatsReader<'a> = rt::TypedReader<
+    'a,
+    ProfilePacketProcessStatsField<'a>,
+>;
+/// A field of a `perfetto.protos.ProfilePacket.ProcessStats`.
+#[derive(Clone, Copy, Debug)]
+pub enum ProfilePacketProcessStatsField<'a> {
+    UnwindingErrors(u64),
+    HeapSamples(u64),
+    MapReparses(u64),
+    UnwindingTimeUs(ProfilePacketHistogramReader<'a>),
+    TotalUnwindingTimeUs(u64),
+    ClientSpinlockBlockedUs(u64),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for ProfilePacketProcessStatsField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::UnwindingErrors(f.uint64()?),
+            16 => Self::HeapSamples(f.uint64()?),
+            24 => Self::MapReparses(f.uint64()?),
+            34 => Self::UnwindingTimeUs(ProfilePacketHistogramReader::new(f.bytes()?)),
+            40 => Self::TotalUnwindingTimeUs(f.uint64()?),
+            48 => Self::ClientSpinlockBlockedUs(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl ProfilePacketProcessStats {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProfilePacket.ProcessStats",
+        &[
+            d::optional("unwinding_errors", 1, d::Kind::Uint64),
+            d::optional("heap_samples", 2, d::Kind::Uint64),
+            d::optional("map_reparses", 3, d::Kind::Uint64),
+            d::optional("unwinding_time_us", 4, d::of!(ProfilePacketHistogram)),
+            d::optional("total_unwinding_time_us", 5, d::Kind::Uint64),
+            d::optional("client_spinlock_blocked_us", 6, d::Kind::Uint64),
+        ],
+    );
+}
+
+/// `perfetto.protos.ProfilePacket.ProcessHeapSamples`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct ProfilePacketProcessHeapSamples {
+    #[pb(uint64, 1)] pub pid: Option<u64>,
+    #[pb(message, 2, repeated)] pub samples: Vec<ProfilePacketHeapSample>,
+    #[pb(bool, 3)] pub from_startup: Option<bool>,
+    #[pb(bool, 4)] pub rejected_concurrent: Option<bool>,
+    #[pb(message, 5)] pub stats: Option<ProfilePacketProcessStats>,
+    #[pb(bool, 6)] pub disconnected: Option<bool>,
+    #[pb(bool, 7)] pub buffer_overran: Option<bool>,
+    #[pb(bool, 8)] pub buffer_corrupted: Option<bool>,
+    #[pb(uint64, 9)] pub timestamp: Option<u64>,
+    #[pb(bool, 10)] pub hit_guardrail: Option<bool>,
+    #[pb(string, 11)] pub heap_name: Option<String>,
+    #[pb(uint64, 12)] pub sampling_interval_bytes: Option<u64>,
+    #[pb(uint64, 13)] pub orig_sampling_interval_bytes: Option<u64>,
+    #[pb(enumeration, 14)] pub client_error: Option<ProfilePacketProcessHeapSamplesClientError>,
+    #[pb(uint64, 15)] pub start_timestamp: Option<u64>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`ProfilePacketProcessHeapSamples`]; dropping it closes the message.
+pub struct ProfilePacketProcessHeapSamplesWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for ProfilePacketProcessHeapSamplesWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.ProfilePacket.ProcessHeapSamples";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl ProfilePacketProcessHeapSamplesWriter<'_> {
+    #[inline] pub fn pid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn samples(&mut self) -> ProfilePacketHeapSampleWriter<'_> { rt::message::<2, _>(&mut self.s) }
+    #[inline] pub fn samples_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
+    #[inline] pub fn from_startup(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
+    #[inline] pub fn rejected_concurrent(&mut self, value: bool) -> &mut Self {
+        rt::bool::<4>(&mut self.s, value);
+        self
+    }
+    #[inline] pub fn stats(&mut self) -> ProfilePacketProcessStatsWriter<'_> { rt::message::<5, _>(&mut self.s) }
+    #[inline] pub fn stats_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
+    #[inline] pub fn disconnected(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
+    #[inline] pub fn buffer_overran(&mut self, value: bool) -> &mut Self { rt::bool::<7>(&mut self.s, value); self }
+    #[inline] pub fn buffer_corrupted(&mut self, value: bool) -> &mut Self { rt::bool::<8>(&mut self.s, value); self }
+    #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
+    #[inline] pub fn hit_guardrail(&mut self, value: bool) -> &mut Self { rt::bool::<10>(&mut self.s, value); self }
+    #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<11>(&mut self.s, value); self }
+    #[inline] pub fn sampling_interval_bytes(&mut self, value: u64) -> &mut Self {
+        rt::uint64::<12>(&mut self.s, value);
+        self
+    }
+    #[inline] pub fn orig_sampling_interval_bytes(&mut self, value: u64) -> &mut Self {
+        rt::uint64::<13>(&mut self.s, value);
+        self
+    }
+    #[inline] pub fn client_error(
+        &mut self,
+        value: ProfilePacketProcessHeapSamplesClientError,
+    ) -> &mut Self {
+        rt::enumeration::<14>(&mut self.s, value.0);
+        self
+    }
+    #[inline] pub fn start_timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<15>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.ProfilePacket.ProcessHeapSamples` where it lies, field by field.
+pub type ProfilePacketProcessHeapSamplesReader<'a> = rt::TypedReader<
+    'a,
+    ProfilePacketProcessHeapSamplesField<'a>,
+>;
+/// A field of a `perfetto.protos.ProfilePacket.ProcessHeapSamples`.
+#[derive(Clone, Copy, Debug)]
+pub enum ProfilePacketProcessHeapSamplesField<'a> {
+    Pid(u64),
+    Samples(ProfilePacketHeapSampleReader<'a>),
+    FromStartup(bool),
+    RejectedConcurrent(bool),
+    Stats(ProfilePacketProcessStatsReader<'a>),
+    Disconnected(bool),
+    BufferOverran(bool),
+    BufferCorrupted(bool),
+    Timestamp(u64),
+    HitGuardrail(bool),
+    HeapName(&'a str),
+    SamplingIntervalBytes(u64),
+    OrigSamplingIntervalBytes(u64),
+    ClientError(ProfilePacketProcessHeapSamplesClientError),
+    StartTimestamp(u64),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for ProfilePacketProcessHeapSamplesField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::Pid(f.uint64()?),
+            18 => Self::Samples(ProfilePacketHeapSampleReader::new(f.bytes()?)),
+            24 => Self::FromStartup(f.bool()?),
+            32 => Self::RejectedConcurrent(f.bool()?),
+            42 => Self::Stats(ProfilePacketProcessStatsReader::new(f.bytes()?)),
+            48 => Self::Disconnected(f.bool()?),
+            56 => Self::BufferOverran(f.bool()?),
+            64 => Self::BufferCorrupted(f.bool()?),
+            72 => Self::Timestamp(f.uint64()?),
+            80 => Self::HitGuardrail(f.bool()?),
+            90 => Self::HeapName(f.string()?),
+            96 => Self::SamplingIntervalBytes(f.uint64()?),
+            104 => Self::OrigSamplingIntervalBytes(f.uint64()?),
+            112 => {
+                Self::ClientError(
+                    ProfilePacketProcessHeapSamplesClientError(f.enumeration()?),
+                )
+            }
+            120 => Self::StartTimestamp(f.uint64()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl ProfilePacketProcessHeapSamples {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.ProfilePacket.ProcessHeapSamples",
+        &[
+            d::optional("pid", 1, d::Kind::Uint64),
+            d::repeated("samples", 2, d::of!(ProfilePacketHeapSample)),
+            d::optional("from_startup", 3, d::Kind::Bool),
+            d::optional("rejected_concurrent", 4, d::Kind::Bool),
+            d::optional("stats", 5, d::of!(ProfilePacketProcessStats)),
+            d::optional("disconnected", 6, d::Kind::Bool),
+            d::optional("buffer_overran", 7, d::Kind::Bool),
+            d::optional("buffer_corrupted", 8, d::Kind::Bool),
+            d::optional("timestamp", 9, d::Kind::Uint64),
+            d::optional("hit_guardrail", 10, d::Kind::Bool),
+            d::optional("heap_name", 11, d::Kind::String),
+            d::optional("sampling_interval_bytes", 12, d::Kind::Uint64),
+            d::optional("orig_sampling_interval_bytes", 13, d::Kind::Uint64),
+            d::optional(
+                "client_error",
+                14,
+                d::enum_kind::<ProfilePacketProcessHeapSamplesClientError>(),
+            ),
+            d::optional("start_timestamp", 15, d::Kind::Uint64),
+        ],
+    );
+}
+
+/// `perfetto.protos.StreamingAllocation`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct StreamingAllocation {
+    #[pb(uint64, 1, repeated)] pub address: Vec<u64>,
+    #[pb(uint64, 2, repeated)] pub size: Vec<u64>,
+    #[pb(uint64, 3, repeated)] pub sample_size: Vec<u64>,
+    #[pb(uint64, 4, repeated)] pub clock_monotonic_coarse_timestamp: Vec<u64>,
+    #[pb(uint32, 5, repeated)] pub heap_id: Vec<u32>,
+    #[pb(uint64, 6, repeated)] pub sequence_number: Vec<u64>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`StreamingAllocation`]; dropping it closes the message.
+pub struct StreamingAllocationWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for StreamingAllocationWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.StreamingAllocation";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl StreamingAllocationWriter<'_> {
+    #[inline] pub fn address(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
+    #[inline] pub fn sample_size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    #[inline] pub fn clock_monotonic_coarse_timestamp(&mut self, value: u64) -> &mut Self {
+        rt::uint64::<4>(&mut self.s, value);
+        self
+    }
+    #[inline] pub fn heap_id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
+    #[inline] pub fn sequence_number(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.StreamingAllocation` where it lies, field by field.
+pub type StreamingAllocationReader<'a> = rt::TypedReader<
+    'a,
+    StreamingAllocationField<'a>,
+>;
+/// A field of a `perfetto.protos.StreamingAllocation`.
+#[derive(Clone, Copy, Debug)]
+pub enum StreamingAllocationField<'a> {
+    Address(u64),
+    Size(u64),
+    SampleSize(u64),
+    ClockMonotonicCoarseTimestamp(u64),
+    HeapId(u32),
+    SequenceNumber(u64),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for StreamingAllocationField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::Address(f.uint64()?),
+            10 => return rt::run(f, 8),
+            16 => Self::Size(f.uint64()?),
+            18 => return rt::run(f, 16),
+            24 => Self::SampleSize(f.uint64()?),
+            26 => return rt::run(f, 24),
+            32 => Self::ClockMonotonicCoarseTimestamp(f.uint64()?),
+            34 => return rt::run(f, 32),
+            40 => Self::HeapId(f.uint32()?),
+            42 => return rt::run(f, 40),
+            48 => Self::SequenceNumber(f.uint64()?),
+            50 => return rt::run(f, 48),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl StreamingAllocation {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.StreamingAllocation",
+        &[
+            d::repeated("address", 1, d::Kind::Uint64),
+            d::repeated("size", 2, d::Kind::Uint64),
+            d::repeated("sample_size", 3, d::Kind::Uint64),
+            d::repeated("clock_monotonic_coarse_timestamp", 4, d::Kind::Uint64),
+            d::repeated("heap_id", 5, d::Kind::Uint32),
+            d::repeated("sequence_number", 6, d::Kind::Uint64),
+        ],
+    );
+}
+
+/// `perfetto.protos.StreamingFree`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct StreamingFree {
+    #[pb(uint64, 1, repeated)] pub address: Vec<u64>,
+    #[pb(uint32, 2, repeated)] pub heap_id: Vec<u32>,
+    #[pb(uint64, 3, repeated)] pub sequence_number: Vec<u64>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`StreamingFree`]; dropping it closes the message.
+pub struct StreamingFreeWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for StreamingFreeWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.StreamingFree";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl StreamingFreeWriter<'_> {
+    #[inline] pub fn address(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn heap_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn sequence_number(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.StreamingFree` where it lies, field by field.
+pub type StreamingFreeReader<'a> = rt::TypedReader<'a, StreamingFreeField<'a>>;
+/// A field of a `perfetto.protos.StreamingFree`.
+#[derive(Clone, Copy, Debug)]
+pub enum StreamingFreeField<'a> {
+    Address(u64),
+    HeapId(u32),
+    SequenceNumber(u64),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for StreamingFreeField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::Address(f.uint64()?),
+            10 => return rt::run(f, 8),
+            16 => Self::HeapId(f.uint32()?),
+            18 => return rt::run(f, 16),
+            24 => Self::SequenceNumber(f.uint64()?),
+            26 => return rt::run(f, 24),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl StreamingFree {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.StreamingFree",
+        &[
+            d::repeated("address", 1, d::Kind::Uint64),
+            d::repeated("heap_id", 2, d::Kind::Uint32),
+            d::repeated("sequence_number", 3, d::Kind::Uint64),
+        ],
+    );
+}
+
+/// `perfetto.protos.StreamingProfilePacket`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct StreamingProfilePacket {
+    #[pb(uint64, 1, repeated)] pub callstack_iid: Vec<u64>,
+    #[pb(int64, 2, repeated)] pub timestamp_delta_us: Vec<i64>,
+    #[pb(int32, 3)] pub process_priority: Option<i32>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`StreamingProfilePacket`]; dropping it closes the message.
+pub struct StreamingProfilePacketWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for StreamingProfilePacketWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.StreamingProfilePacket";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl StreamingProfilePacketWriter<'_> {
+    #[inline] pub fn callstack_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
+    #[inline] pub fn timestamp_delta_us(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
+    #[inline] pub fn process_priority(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.StreamingProfilePacket` where it lies, field by field.
+pub type StreamingProfilePacketReader<'a> = rt::TypedReader<
+    'a,
+    StreamingProfilePacketField<'a>,
+>;
+/// A field of a `perfetto.protos.StreamingProfilePacket`.
+#[derive(Clone, Copy, Debug)]
+pub enum StreamingProfilePacketField<'a> {
+    CallstackIid(u64),
+    TimestampDeltaUs(i64),
+    ProcessPriority(i32),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for StreamingProfilePacketField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::CallstackIid(f.uint64()?),
+            10 => return rt::run(f, 8),
+            16 => Self::TimestampDeltaUs(f.int64()?),
+            18 => return rt::run(f, 16),
+            24 => Self::ProcessPriority(f.int32()?),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl StreamingProfilePacket {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.StreamingProfilePacket",
+        &[
+            d::repeated("callstack_iid", 1, d::Kind::Uint64),
+            d::repeated("timestamp_delta_us", 2, d::Kind::Int64),
+            d::optional("process_priority", 3, d::Kind::Int32),
+        ],
+    );
+}
+
+/// `perfetto.protos.Profiling`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct Profiling {
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// Writes a [`Profiling`]; dropping it closes the message.
+pub struct ProfilingWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for ProfilingWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.Profiling";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl ProfilingWriter<'_> {
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.Profiling` where it lies, field by field.
+pub type ProfilingReader<'a> = rt::TypedReader<'a, ProfilingField<'a>>;
+/// A field of a `perfetto.protos.Profiling`.
+#[derive(Clone, Copy, Debug)]
+pub enum ProfilingField<'a> {
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for ProfilingField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl Profiling {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.Profiling",
+        &[],
+    );
+}
+
+/// `perfetto.protos.PerfSample`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct PerfSample {
+    #[pb(uint32, 1)] pub cpu: Option<u32>,
+    #[pb(uint32, 2)] pub pid: Option<u32>,
+    #[pb(uint32, 3)] pub tid: Option<u32>,
+    #[pb(uint64, 4)] pub callstack_iid: Option<u64>,
+    #[pb(enumeration, 5)] pub cpu_mode: Option<ProfilingCpuMode>,
+    #[pb(uint64, 6)] pub timebase_count: Option<u64>,
+    #[pb(uint64, 7, repeated)] pub follower_counts: Vec<u64>,
+    /// At most one of these.
+    #[pb(oneof, 16)] pub optional_unwind_error: Option<PerfSampleOptionalUnwindError>,
+    #[pb(uint64, 17)] pub kernel_records_lost: Option<u64>,
+    /// At most one of these.
+    #[pb(oneof, 18)] pub optional_sample_skipped_reason: Option<PerfSampleOptionalSampleSkippedReason>,
+    #[pb(message, 19)] pub producer_event: Option<PerfSampleProducerEvent>,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// `perfetto.protos.PerfSample.optional_unwind_error`.
+#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+pub enum PerfSampleOptionalUnwindError {
+    #[pb(enumeration, 16)] UnwindError(ProfilingStackUnwindError),
+}
+
+/// `perfetto.protos.PerfSample.optional_sample_skipped_reason`.
+#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+pub enum PerfSampleOptionalSampleSkippedReason {
+    #[pb(enumeration, 18)] SampleSkippedReason(PerfSampleSampleSkipReason),
+}
+
+/// Writes a [`PerfSample`]; dropping it closes the message.
+pub struct PerfSampleWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for PerfSampleWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.PerfSample";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl PerfSampleWriter<'_> {
+    #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
+    #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
+    #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
+    #[inline] pub fn callstack_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
+    #[inline] pub fn cpu_mode(&mut self, value: ProfilingCpuMode) -> &mut Self {
+        rt::enumeration::<5>(&mut self.s, value.0);
+        self
+    }
+    #[inline] pub fn timebase_count(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
+    #[inline] pub fn follower_counts(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
+    #[inline] pub fn unwind_error(&mut self, value: ProfilingStackUnwindError) -> &mut Self {
+        rt::enumeration::<16>(&mut self.s, value.0);
+        self
+    }
+    #[inline] pub fn kernel_records_lost(&mut self, value: u64) -> &mut Self {
+        rt::uint64::<17>(&mut self.s, value);
+        self
+    }
+    #[inline] pub fn sample_skipped_reason(
+        &mut self,
+        value: PerfSampleSampleSkipReason,
+    ) -> &mut Self {
+        rt::enumeration::<18>(&mut self.s, value.0);
+        self
+    }
+    #[inline] pub fn producer_event(&mut self) -> PerfSampleProducerEventWriter<'_> {
+        rt::message::<19, _>(&mut self.s)
+    }
+    #[inline] pub fn producer_event_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<19>(&mut self.s, body);
+        self
+    }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.PerfSample` where it lies, field by field.
+pub type PerfSampleReader<'a> = rt::TypedReader<'a, PerfSampleField<'a>>;
+/// A field of a `perfetto.protos.PerfSample`.
+#[derive(Clone, Copy, Debug)]
+pub enum PerfSampleField<'a> {
+    Cpu(u32),
+    Pid(u32),
+    Tid(u32),
+    CallstackIid(u64),
+    CpuMode(ProfilingCpuMode),
+    TimebaseCount(u64),
+    FollowerCounts(u64),
+    UnwindError(ProfilingStackUnwindError),
+    KernelRecordsLost(u64),
+    SampleSkippedReason(PerfSampleSampleSkipReason),
+    ProducerEvent(PerfSampleProducerEventReader<'a>),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for PerfSampleField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => Self::Cpu(f.uint32()?),
+            16 => Self::Pid(f.uint32()?),
+            24 => Self::Tid(f.uint32()?),
+            32 => Self::CallstackIid(f.uint64()?),
+            40 => Self::CpuMode(ProfilingCpuMode(f.enumeration()?)),
+            48 => Self::TimebaseCount(f.uint64()?),
+            56 => Self::FollowerCounts(f.uint64()?),
+            58 => return rt::run(f, 56),
+            128 => Self::UnwindError(ProfilingStackUnwindError(f.enumeration()?)),
+            136 => Self::KernelRecordsLost(f.uint64()?),
+            144 => {
+                Self::SampleSkippedReason(PerfSampleSampleSkipReason(f.enumeration()?))
+            }
+            154 => Self::ProducerEvent(PerfSampleProducerEventReader::new(f.bytes()?)),
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl PerfSample {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PerfSample",
+        &[
+            d::optional("cpu", 1, d::Kind::Uint32),
+            d::optional("pid", 2, d::Kind::Uint32),
+            d::optional("tid", 3, d::Kind::Uint32),
+            d::optional("callstack_iid", 4, d::Kind::Uint64),
+            d::optional("cpu_mode", 5, d::enum_kind::<ProfilingCpuMode>()),
+            d::optional("timebase_count", 6, d::Kind::Uint64),
+            d::repeated("follower_counts", 7, d::Kind::Uint64),
+            d::optional("unwind_error", 16, d::enum_kind::<ProfilingStackUnwindError>()),
+            d::optional("kernel_records_lost", 17, d::Kind::Uint64),
+            d::optional(
+                "sample_skipped_reason",
+                18,
+                d::enum_kind::<PerfSampleSampleSkipReason>(),
+            ),
+            d::optional("producer_event", 19, d::of!(PerfSampleProducerEvent)),
+        ],
+    );
+}
+
+/// `perfetto.protos.PerfSample.ProducerEvent`.
+#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
+pub struct PerfSampleProducerEvent {
+    /// At most one of these.
+    #[pb(oneof, 1)] pub optional_source_stop_reason: Option<
+        PerfSampleProducerEventOptionalSourceStopReason,
+    >,
+    /// Fields this build does not know, verbatim.
+    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+}
+
+/// `perfetto.protos.PerfSample.ProducerEvent.optional_source_stop_reason`.
+#[derive(Clone, PartialEq, Debug, protozero::Oneof)]
+pub enum PerfSampleProducerEventOptionalSourceStopReason {
+    #[pb(enumeration, 1)] SourceStopReason(PerfSampleProducerEventDataSourceStopReason),
+}
+
+/// Writes a [`PerfSampleProducerEvent`]; dropping it closes the message.
+pub struct PerfSampleProducerEventWriter<'w> { s: rt::Scope<'w> }
+impl<'w> rt::Writer<'w> for PerfSampleProducerEventWriter<'w> {
+    const NAME: &'static str = "perfetto.protos.PerfSample.ProducerEvent";
+    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
+}
+
+impl PerfSampleProducerEventWriter<'_> {
+    #[inline] pub fn source_stop_reason(
+        &mut self,
+        value: PerfSampleProducerEventDataSourceStopReason,
+    ) -> &mut Self {
+        rt::enumeration::<1>(&mut self.s, value.0);
+        self
+    }
+    /// Appends already encoded fields, verbatim.
+    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+}
+
+/// Reads a `perfetto.protos.PerfSample.ProducerEvent` where it lies, field by field.
+pub type PerfSampleProducerEventReader<'a> = rt::TypedReader<
+    'a,
+    PerfSampleProducerEventField<'a>,
+>;
+/// A field of a `perfetto.protos.PerfSample.ProducerEvent`.
+#[derive(Clone, Copy, Debug)]
+pub enum PerfSampleProducerEventField<'a> {
+    SourceStopReason(PerfSampleProducerEventDataSourceStopReason),
+    /// A field this build does not know, or one of a foreign wire type.
+    Unknown(rt::Field<'a>),
+}
+
+impl<'a> rt::TypedField<'a> for PerfSampleProducerEventField<'a> {
+    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
+        let field = match tag {
+            8 => {
+                Self::SourceStopReason(
+                    PerfSampleProducerEventDataSourceStopReason(f.enumeration()?),
+                )
+            }
+            _ => Self::Unknown(f.unknown(tag)?),
+        };
+        Ok(Some(field))
+    }
+}
+
+#[cfg(feature = "text")]
+impl PerfSampleProducerEvent {
+    /// What the text format knows of this message.
+    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
+        "perfetto.protos.PerfSample.ProducerEvent",
+        &[
+            d::optional(
+                "source_stop_reason",
+                1,
+                d::enum_kind::<PerfSampleProducerEventDataSourceStopReason>(),
+            ),
         ],
     );
 }

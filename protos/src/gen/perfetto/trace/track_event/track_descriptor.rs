@@ -137,7 +137,9 @@ pub struct TrackDescriptor {
     #[pb(message, 4)] pub thread: Option<crate::ThreadDescriptor>,
     /// The track it belongs under; 0 or absent means none.
     #[pb(uint64, 5)] pub parent_uuid: Option<u64>,
+    #[cfg(feature = "chrome")]
     #[pb(message, 6)] pub chrome_process: Option<crate::ChromeProcessDescriptor>,
+    #[cfg(feature = "chrome")]
     #[pb(message, 7)] pub chrome_thread: Option<crate::ChromeThreadDescriptor>,
     /// The track holds numbers, not slices.
     #[pb(message, 8)] pub counter: Option<crate::CounterDescriptor>,
@@ -199,6 +201,7 @@ impl TrackDescriptorWriter<'_> {
     #[inline] pub fn thread_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
     /// The track it belongs under; 0 or absent means none.
     #[inline] pub fn parent_uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
+    #[cfg(feature = "chrome")]
     #[inline] pub fn chrome_process(&mut self) -> crate::ChromeProcessDescriptorWriter<'_> {
         rt::message::<6, _>(&mut self.s)
     }
@@ -206,6 +209,7 @@ impl TrackDescriptorWriter<'_> {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "chrome")]
     #[inline] pub fn chrome_thread(&mut self) -> crate::ChromeThreadDescriptorWriter<'_> {
         rt::message::<7, _>(&mut self.s)
     }
@@ -289,7 +293,9 @@ pub enum TrackDescriptorField<'a> {
     Thread(crate::ThreadDescriptorReader<'a>),
     /// The track it belongs under; 0 or absent means none.
     ParentUuid(u64),
+    #[cfg(feature = "chrome")]
     ChromeProcess(crate::ChromeProcessDescriptorReader<'a>),
+    #[cfg(feature = "chrome")]
     ChromeThread(crate::ChromeThreadDescriptorReader<'a>),
     /// The track holds numbers, not slices.
     Counter(crate::CounterDescriptorReader<'a>),
@@ -321,11 +327,13 @@ impl<'a> rt::TypedField<'a> for TrackDescriptorField<'a> {
             26 => Self::Process(crate::ProcessDescriptorReader::new(f.bytes()?)),
             34 => Self::Thread(crate::ThreadDescriptorReader::new(f.bytes()?)),
             40 => Self::ParentUuid(f.uint64()?),
+            #[cfg(feature = "chrome")]
             50 => {
                 Self::ChromeProcess(
                     crate::ChromeProcessDescriptorReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "chrome")]
             58 => {
                 Self::ChromeThread(crate::ChromeThreadDescriptorReader::new(f.bytes()?))
             }
@@ -367,7 +375,9 @@ impl TrackDescriptor {
             d::optional("process", 3, d::of!(crate ::ProcessDescriptor)),
             d::optional("thread", 4, d::of!(crate ::ThreadDescriptor)),
             d::optional("parent_uuid", 5, d::Kind::Uint64),
+            #[cfg(feature = "chrome")]
             d::optional("chrome_process", 6, d::of!(crate ::ChromeProcessDescriptor)),
+            #[cfg(feature = "chrome")]
             d::optional("chrome_thread", 7, d::of!(crate ::ChromeThreadDescriptor)),
             d::optional("counter", 8, d::of!(crate ::CounterDescriptor)),
             d::optional("disallow_merging_with_system_tracks", 9, d::Kind::Bool),

@@ -134,28 +134,46 @@ pub struct TrackEvent {
     #[pb(message, 21)] pub log_message: Option<crate::LogMessage>,
     /// Categories by name, where interning is not worth it.
     #[pb(string, 22, repeated)] pub categories: Vec<String>,
+    #[cfg(feature = "chrome")]
+    #[pb(message, 24)] pub cc_scheduler_state: Option<crate::ChromeCompositorSchedulerState>,
+    #[cfg(feature = "chrome")]
     #[pb(message, 25)] pub chrome_user_event: Option<crate::ChromeUserEvent>,
+    #[cfg(feature = "chrome")]
     #[pb(message, 26)] pub chrome_keyed_service: Option<crate::ChromeKeyedService>,
+    #[cfg(feature = "chrome")]
+    #[pb(message, 27)] pub chrome_legacy_ipc: Option<crate::ChromeLegacyIpc>,
+    #[cfg(feature = "chrome")]
     #[pb(message, 28)] pub chrome_histogram_sample: Option<crate::ChromeHistogramSample>,
     /// The value, for TYPE_COUNTER.
     #[pb(oneof, 30, 44)] pub counter_value_field: Option<TrackEventCounterValueField>,
+    #[cfg(feature = "chrome")]
+    #[pb(message, 29)] pub chrome_latency_info: Option<crate::ChromeLatencyInfo>,
     /// Their tracks; absent means the sequence's defaults.
     #[pb(uint64, 31, repeated)] pub extra_counter_track_uuids: Vec<u64>,
     /// At most one of these.
     #[pb(oneof, 33, 34)] pub source_location_field: Option<TrackEventSourceLocationField>,
+    /// Deprecated.
+    #[cfg(feature = "chrome")]
+    #[pb(message, 32)] pub chrome_frame_reporter: Option<crate::ChromeFrameReporter>,
+    #[cfg(feature = "chrome")]
     #[pb(message, 35)] pub chrome_message_pump: Option<crate::ChromeMessagePump>,
     /// As `flow_ids`, before they were fixed64.
     ///
     /// Deprecated.
     #[pb(uint64, 36, repeated)] pub flow_ids_old: Vec<u64>,
+    #[cfg(feature = "chrome")]
     #[pb(message, 38)] pub chrome_mojo_event_info: Option<crate::ChromeMojoEventInfo>,
+    #[cfg(feature = "chrome")]
     #[pb(message, 39)] pub chrome_application_state_info: Option<crate::ChromeApplicationStateInfo>,
+    #[cfg(feature = "chrome")]
     #[pb(message, 40)] pub chrome_renderer_scheduler_state: Option<crate::ChromeRendererSchedulerState>,
+    #[cfg(feature = "chrome")]
     #[pb(message, 41)] pub chrome_window_handle_event_info: Option<crate::ChromeWindowHandleEventInfo>,
     /// As `terminating_flow_ids`, before they were fixed64.
     ///
     /// Deprecated.
     #[pb(uint64, 42, repeated)] pub terminating_flow_ids_old: Vec<u64>,
+    #[cfg(feature = "chrome")]
     #[pb(message, 43)] pub chrome_content_settings_event_info: Option<
         crate::ChromeContentSettingsEventInfo,
     >,
@@ -166,6 +184,7 @@ pub struct TrackEvent {
     #[pb(fixed64, 47, repeated)] pub flow_ids: Vec<u64>,
     /// As `flow_ids`; the arrow ends here, and the id may be used anew.
     #[pb(fixed64, 48, repeated)] pub terminating_flow_ids: Vec<u64>,
+    #[cfg(feature = "chrome")]
     #[pb(message, 49)] pub chrome_active_processes: Option<crate::ChromeActiveProcesses>,
     #[pb(message, 50)] pub screenshot: Option<crate::Screenshot>,
     /// Events with the same id belong together and may be shown in the same colour.
@@ -305,6 +324,17 @@ impl TrackEventWriter<'_> {
     }
     /// Categories by name, where interning is not worth it.
     #[inline] pub fn categories(&mut self, value: &str) -> &mut Self { rt::string::<22>(&mut self.s, value); self }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn cc_scheduler_state(
+        &mut self,
+    ) -> crate::ChromeCompositorSchedulerStateWriter<'_> {
+        rt::message::<24, _>(&mut self.s)
+    }
+    #[inline] pub fn cc_scheduler_state_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<24>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "chrome")]
     #[inline] pub fn chrome_user_event(&mut self) -> crate::ChromeUserEventWriter<'_> {
         rt::message::<25, _>(&mut self.s)
     }
@@ -312,6 +342,7 @@ impl TrackEventWriter<'_> {
         rt::message_raw::<25>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "chrome")]
     #[inline] pub fn chrome_keyed_service(&mut self) -> crate::ChromeKeyedServiceWriter<'_> {
         rt::message::<26, _>(&mut self.s)
     }
@@ -319,6 +350,15 @@ impl TrackEventWriter<'_> {
         rt::message_raw::<26>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn chrome_legacy_ipc(&mut self) -> crate::ChromeLegacyIpcWriter<'_> {
+        rt::message::<27, _>(&mut self.s)
+    }
+    #[inline] pub fn chrome_legacy_ipc_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<27>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "chrome")]
     #[inline] pub fn chrome_histogram_sample(&mut self) -> crate::ChromeHistogramSampleWriter<'_> {
         rt::message::<28, _>(&mut self.s)
     }
@@ -329,6 +369,14 @@ impl TrackEventWriter<'_> {
     #[inline] pub fn counter_value(&mut self, value: i64) -> &mut Self { rt::int64::<30>(&mut self.s, value); self }
     #[inline] pub fn double_counter_value(&mut self, value: f64) -> &mut Self {
         rt::double::<44>(&mut self.s, value);
+        self
+    }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn chrome_latency_info(&mut self) -> crate::ChromeLatencyInfoWriter<'_> {
+        rt::message::<29, _>(&mut self.s)
+    }
+    #[inline] pub fn chrome_latency_info_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<29>(&mut self.s, body);
         self
     }
     /// Their tracks; absent means the sequence's defaults.
@@ -345,6 +393,15 @@ impl TrackEventWriter<'_> {
         rt::uint64::<34>(&mut self.s, value);
         self
     }
+    #[cfg(feature = "chrome")]
+    #[inline] pub fn chrome_frame_reporter(&mut self) -> crate::ChromeFrameReporterWriter<'_> {
+        rt::message::<32, _>(&mut self.s)
+    }
+    #[inline] pub fn chrome_frame_reporter_raw(&mut self, body: &[u8]) -> &mut Self {
+        rt::message_raw::<32>(&mut self.s, body);
+        self
+    }
+    #[cfg(feature = "chrome")]
     #[inline] pub fn chrome_message_pump(&mut self) -> crate::ChromeMessagePumpWriter<'_> {
         rt::message::<35, _>(&mut self.s)
     }
@@ -354,6 +411,7 @@ impl TrackEventWriter<'_> {
     }
     /// As `flow_ids`, before they were fixed64.
     #[inline] pub fn flow_ids_old(&mut self, value: u64) -> &mut Self { rt::uint64::<36>(&mut self.s, value); self }
+    #[cfg(feature = "chrome")]
     #[inline] pub fn chrome_mojo_event_info(&mut self) -> crate::ChromeMojoEventInfoWriter<'_> {
         rt::message::<38, _>(&mut self.s)
     }
@@ -361,6 +419,7 @@ impl TrackEventWriter<'_> {
         rt::message_raw::<38>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "chrome")]
     #[inline] pub fn chrome_application_state_info(
         &mut self,
     ) -> crate::ChromeApplicationStateInfoWriter<'_> {
@@ -370,6 +429,7 @@ impl TrackEventWriter<'_> {
         rt::message_raw::<39>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "chrome")]
     #[inline] pub fn chrome_renderer_scheduler_state(
         &mut self,
     ) -> crate::ChromeRendererSchedulerStateWriter<'_> {
@@ -379,6 +439,7 @@ impl TrackEventWriter<'_> {
         rt::message_raw::<40>(&mut self.s, body);
         self
     }
+    #[cfg(feature = "chrome")]
     #[inline] pub fn chrome_window_handle_event_info(
         &mut self,
     ) -> crate::ChromeWindowHandleEventInfoWriter<'_> {
@@ -393,6 +454,7 @@ impl TrackEventWriter<'_> {
         rt::uint64::<42>(&mut self.s, value);
         self
     }
+    #[cfg(feature = "chrome")]
     #[inline] pub fn chrome_content_settings_event_info(
         &mut self,
     ) -> crate::ChromeContentSettingsEventInfoWriter<'_> {
@@ -418,6 +480,7 @@ impl TrackEventWriter<'_> {
         rt::fixed64::<48>(&mut self.s, value);
         self
     }
+    #[cfg(feature = "chrome")]
     #[inline] pub fn chrome_active_processes(&mut self) -> crate::ChromeActiveProcessesWriter<'_> {
         rt::message::<49, _>(&mut self.s)
     }
@@ -478,24 +541,41 @@ pub enum TrackEventField<'a> {
     LogMessage(crate::LogMessageReader<'a>),
     /// Categories by name, where interning is not worth it.
     Categories(&'a str),
+    #[cfg(feature = "chrome")]
+    CcSchedulerState(crate::ChromeCompositorSchedulerStateReader<'a>),
+    #[cfg(feature = "chrome")]
     ChromeUserEvent(crate::ChromeUserEventReader<'a>),
+    #[cfg(feature = "chrome")]
     ChromeKeyedService(crate::ChromeKeyedServiceReader<'a>),
+    #[cfg(feature = "chrome")]
+    ChromeLegacyIpc(crate::ChromeLegacyIpcReader<'a>),
+    #[cfg(feature = "chrome")]
     ChromeHistogramSample(crate::ChromeHistogramSampleReader<'a>),
     CounterValue(i64),
     DoubleCounterValue(f64),
+    #[cfg(feature = "chrome")]
+    ChromeLatencyInfo(crate::ChromeLatencyInfoReader<'a>),
     /// Their tracks; absent means the sequence's defaults.
     ExtraCounterTrackUuids(u64),
     SourceLocation(crate::SourceLocationReader<'a>),
     SourceLocationIid(u64),
+    #[cfg(feature = "chrome")]
+    ChromeFrameReporter(crate::ChromeFrameReporterReader<'a>),
+    #[cfg(feature = "chrome")]
     ChromeMessagePump(crate::ChromeMessagePumpReader<'a>),
     /// As `flow_ids`, before they were fixed64.
     FlowIdsOld(u64),
+    #[cfg(feature = "chrome")]
     ChromeMojoEventInfo(crate::ChromeMojoEventInfoReader<'a>),
+    #[cfg(feature = "chrome")]
     ChromeApplicationStateInfo(crate::ChromeApplicationStateInfoReader<'a>),
+    #[cfg(feature = "chrome")]
     ChromeRendererSchedulerState(crate::ChromeRendererSchedulerStateReader<'a>),
+    #[cfg(feature = "chrome")]
     ChromeWindowHandleEventInfo(crate::ChromeWindowHandleEventInfoReader<'a>),
     /// As `terminating_flow_ids`, before they were fixed64.
     TerminatingFlowIdsOld(u64),
+    #[cfg(feature = "chrome")]
     ChromeContentSettingsEventInfo(crate::ChromeContentSettingsEventInfoReader<'a>),
     ExtraDoubleCounterTrackUuids(u64),
     /// Likewise, for `extra_double_counter_track_uuids`.
@@ -504,6 +584,7 @@ pub enum TrackEventField<'a> {
     FlowIds(u64),
     /// As `flow_ids`; the arrow ends here, and the id may be used anew.
     TerminatingFlowIds(u64),
+    #[cfg(feature = "chrome")]
     ChromeActiveProcesses(crate::ChromeActiveProcessesReader<'a>),
     Screenshot(crate::ScreenshotReader<'a>),
     CorrelationId(u64),
@@ -538,12 +619,23 @@ impl<'a> rt::TypedField<'a> for TrackEventField<'a> {
             98 => return rt::run(f, 96),
             170 => Self::LogMessage(crate::LogMessageReader::new(f.bytes()?)),
             178 => Self::Categories(f.string()?),
+            #[cfg(feature = "chrome")]
+            194 => {
+                Self::CcSchedulerState(
+                    crate::ChromeCompositorSchedulerStateReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "chrome")]
             202 => Self::ChromeUserEvent(crate::ChromeUserEventReader::new(f.bytes()?)),
+            #[cfg(feature = "chrome")]
             210 => {
                 Self::ChromeKeyedService(
                     crate::ChromeKeyedServiceReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "chrome")]
+            218 => Self::ChromeLegacyIpc(crate::ChromeLegacyIpcReader::new(f.bytes()?)),
+            #[cfg(feature = "chrome")]
             226 => {
                 Self::ChromeHistogramSample(
                     crate::ChromeHistogramSampleReader::new(f.bytes()?),
@@ -551,30 +643,45 @@ impl<'a> rt::TypedField<'a> for TrackEventField<'a> {
             }
             240 => Self::CounterValue(f.int64()?),
             353 => Self::DoubleCounterValue(f.double()?),
+            #[cfg(feature = "chrome")]
+            234 => {
+                Self::ChromeLatencyInfo(crate::ChromeLatencyInfoReader::new(f.bytes()?))
+            }
             248 => Self::ExtraCounterTrackUuids(f.uint64()?),
             250 => return rt::run(f, 248),
             266 => Self::SourceLocation(crate::SourceLocationReader::new(f.bytes()?)),
             272 => Self::SourceLocationIid(f.uint64()?),
+            #[cfg(feature = "chrome")]
+            258 => {
+                Self::ChromeFrameReporter(
+                    crate::ChromeFrameReporterReader::new(f.bytes()?),
+                )
+            }
+            #[cfg(feature = "chrome")]
             282 => {
                 Self::ChromeMessagePump(crate::ChromeMessagePumpReader::new(f.bytes()?))
             }
             288 => Self::FlowIdsOld(f.uint64()?),
             290 => return rt::run(f, 288),
+            #[cfg(feature = "chrome")]
             306 => {
                 Self::ChromeMojoEventInfo(
                     crate::ChromeMojoEventInfoReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "chrome")]
             314 => {
                 Self::ChromeApplicationStateInfo(
                     crate::ChromeApplicationStateInfoReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "chrome")]
             322 => {
                 Self::ChromeRendererSchedulerState(
                     crate::ChromeRendererSchedulerStateReader::new(f.bytes()?),
                 )
             }
+            #[cfg(feature = "chrome")]
             330 => {
                 Self::ChromeWindowHandleEventInfo(
                     crate::ChromeWindowHandleEventInfoReader::new(f.bytes()?),
@@ -582,6 +689,7 @@ impl<'a> rt::TypedField<'a> for TrackEventField<'a> {
             }
             336 => Self::TerminatingFlowIdsOld(f.uint64()?),
             338 => return rt::run(f, 336),
+            #[cfg(feature = "chrome")]
             346 => {
                 Self::ChromeContentSettingsEventInfo(
                     crate::ChromeContentSettingsEventInfoReader::new(f.bytes()?),
@@ -595,6 +703,7 @@ impl<'a> rt::TypedField<'a> for TrackEventField<'a> {
             378 => return rt::run(f, 377),
             385 => Self::TerminatingFlowIds(f.fixed64()?),
             386 => return rt::run(f, 385),
+            #[cfg(feature = "chrome")]
             394 => {
                 Self::ChromeActiveProcesses(
                     crate::ChromeActiveProcessesReader::new(f.bytes()?),
@@ -636,8 +745,19 @@ impl TrackEvent {
             d::repeated("extra_counter_values", 12, d::Kind::Int64),
             d::optional("log_message", 21, d::of!(crate ::LogMessage)),
             d::repeated("categories", 22, d::Kind::String),
+            #[cfg(feature = "chrome")]
+            d::optional(
+                "cc_scheduler_state",
+                24,
+                d::of!(crate ::ChromeCompositorSchedulerState),
+            ),
+            #[cfg(feature = "chrome")]
             d::optional("chrome_user_event", 25, d::of!(crate ::ChromeUserEvent)),
+            #[cfg(feature = "chrome")]
             d::optional("chrome_keyed_service", 26, d::of!(crate ::ChromeKeyedService)),
+            #[cfg(feature = "chrome")]
+            d::optional("chrome_legacy_ipc", 27, d::of!(crate ::ChromeLegacyIpc)),
+            #[cfg(feature = "chrome")]
             d::optional(
                 "chrome_histogram_sample",
                 28,
@@ -645,32 +765,46 @@ impl TrackEvent {
             ),
             d::optional("counter_value", 30, d::Kind::Int64),
             d::optional("double_counter_value", 44, d::Kind::Double),
+            #[cfg(feature = "chrome")]
+            d::optional("chrome_latency_info", 29, d::of!(crate ::ChromeLatencyInfo)),
             d::repeated("extra_counter_track_uuids", 31, d::Kind::Uint64),
             d::optional("source_location", 33, d::of!(crate ::SourceLocation)),
             d::optional("source_location_iid", 34, d::Kind::Uint64),
+            #[cfg(feature = "chrome")]
+            d::optional(
+                "chrome_frame_reporter",
+                32,
+                d::of!(crate ::ChromeFrameReporter),
+            ),
+            #[cfg(feature = "chrome")]
             d::optional("chrome_message_pump", 35, d::of!(crate ::ChromeMessagePump)),
             d::repeated("flow_ids_old", 36, d::Kind::Uint64),
+            #[cfg(feature = "chrome")]
             d::optional(
                 "chrome_mojo_event_info",
                 38,
                 d::of!(crate ::ChromeMojoEventInfo),
             ),
+            #[cfg(feature = "chrome")]
             d::optional(
                 "chrome_application_state_info",
                 39,
                 d::of!(crate ::ChromeApplicationStateInfo),
             ),
+            #[cfg(feature = "chrome")]
             d::optional(
                 "chrome_renderer_scheduler_state",
                 40,
                 d::of!(crate ::ChromeRendererSchedulerState),
             ),
+            #[cfg(feature = "chrome")]
             d::optional(
                 "chrome_window_handle_event_info",
                 41,
                 d::of!(crate ::ChromeWindowHandleEventInfo),
             ),
             d::repeated("terminating_flow_ids_old", 42, d::Kind::Uint64),
+            #[cfg(feature = "chrome")]
             d::optional(
                 "chrome_content_settings_event_info",
                 43,
@@ -680,6 +814,7 @@ impl TrackEvent {
             d::repeated("extra_double_counter_values", 46, d::Kind::Double),
             d::repeated("flow_ids", 47, d::Kind::Fixed64),
             d::repeated("terminating_flow_ids", 48, d::Kind::Fixed64),
+            #[cfg(feature = "chrome")]
             d::optional(
                 "chrome_active_processes",
                 49,
