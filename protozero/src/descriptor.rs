@@ -37,6 +37,62 @@ pub struct FieldDescriptor {
     pub label: Label,
     /// Its type.
     pub kind: Kind,
+    /// Whether absence can be told from the default. Says nothing about repeated fields and maps.
+    pub presence: Presence,
+    /// The choice it belongs to.
+    pub oneof: Option<&'static str>,
+    /// A message framed by a pair of tags (a group) instead of a length.
+    pub delimited: bool,
+    /// A string whose encoding must be checked: one that is not UTF-8 makes the message malformed.
+    pub utf8: bool,
+}
+
+impl FieldDescriptor {
+    /// The same, absent when it holds its default.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn implicit(self) -> Self {
+        Self { presence: Presence::Implicit, ..self }
+    }
+
+    /// The same, which must not be absent.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn required(self) -> Self {
+        Self { presence: Presence::Required, ..self }
+    }
+
+    /// The same, member of the choice `name`.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn of(self, name: &'static str) -> Self {
+        Self { oneof: Some(name), ..self }
+    }
+
+    /// The same, framed by tags.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn delimited(self) -> Self {
+        Self { delimited: true, ..self }
+    }
+
+    /// The same, with its encoding checked.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn utf8(self) -> Self {
+        Self { utf8: true, ..self }
+    }
+}
+
+/// Whether the absence of a field can be told from its default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It can.
+    Explicit,
+    /// It cannot: the default is not written.
+    Implicit,
+    /// The schema wants it always there. Nothing here insists on that.
+    Required,
 }
 
 /// How often a field may stand in a message.
@@ -57,6 +113,8 @@ pub struct EnumDescriptor {
     pub name: &'static str,
     /// Names and numbers in order of declaration.
     pub values: &'static [(&'static str, i32)],
+    /// Numbers without a name are no values: a message that holds one keeps it as an unknown field.
+    pub closed: bool,
 }
 
 impl EnumDescriptor {
@@ -110,6 +168,8 @@ pub enum Kind {
     Enum(&'static EnumDescriptor),
     /// A message.
     Message(fn() -> &'static MessageDescriptor),
+    /// A map from the first kind to the second; its label is [`Label::Repeated`].
+    Map(&'static [Self; 2]),
 }
 
 /// A message.
@@ -153,7 +213,22 @@ impl Kind {
             Self::Bytes => "bytes",
             Self::Message(descriptor) => descriptor().name,
             Self::Enum(descriptor) => descriptor.name,
+            Self::Map(_) => "map",
         }
+    }
+}
+
+const fn field(name: &'static str, number: u32, label: Label, kind: Kind) -> FieldDescriptor {
+    let presence = Presence::Explicit;
+    FieldDescriptor {
+        name,
+        number,
+        label,
+        kind,
+        presence,
+        oneof: None,
+        delimited: false,
+        utf8: false,
     }
 }
 
@@ -161,21 +236,28 @@ impl Kind {
 #[doc(hidden)]
 #[must_use]
 pub const fn optional(name: &'static str, number: u32, kind: Kind) -> FieldDescriptor {
-    FieldDescriptor { name, number, label: Label::Optional, kind }
+    field(name, number, Label::Optional, kind)
 }
 
 /// A repeated field.
 #[doc(hidden)]
 #[must_use]
 pub const fn repeated(name: &'static str, number: u32, kind: Kind) -> FieldDescriptor {
-    FieldDescriptor { name, number, label: Label::Repeated, kind }
+    field(name, number, Label::Repeated, kind)
 }
 
 /// A packed field.
 #[doc(hidden)]
 #[must_use]
 pub const fn packed(name: &'static str, number: u32, kind: Kind) -> FieldDescriptor {
-    FieldDescriptor { name, number, label: Label::Packed, kind }
+    field(name, number, Label::Packed, kind)
+}
+
+/// A map.
+#[doc(hidden)]
+#[must_use]
+pub const fn map(name: &'static str, number: u32, kinds: &'static [Kind; 2]) -> FieldDescriptor {
+    field(name, number, Label::Repeated, Kind::Map(kinds))
 }
 
 /// The type of a field that holds an `E`.
@@ -185,7 +267,7 @@ pub const fn enum_kind<E: crate::Enumeration>() -> Kind {
     struct Of<E>(E);
     impl<E: crate::Enumeration> Of<E> {
         const DESCRIPTOR: &'static EnumDescriptor =
-            &EnumDescriptor { name: E::NAME, values: E::VALUES };
+            &EnumDescriptor { name: E::NAME, values: E::VALUES, closed: false };
     }
     Kind::Enum(Of::<E>::DESCRIPTOR)
 }

@@ -76,6 +76,9 @@
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
+// What the derive macros write names the crate from outside.
+#[cfg(feature = "dynamic")]
+extern crate self as protozero;
 #[cfg(all(test, not(feature = "std")))]
 #[macro_use]
 extern crate std;
@@ -83,6 +86,8 @@ extern crate std;
 pub mod decode;
 #[cfg(feature = "text")]
 pub mod descriptor;
+#[cfg(feature = "text")]
+pub mod dynamic;
 pub mod encode;
 mod error;
 #[cfg(feature = "alloc")]

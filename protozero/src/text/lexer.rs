@@ -41,13 +41,15 @@ pub(super) enum LexError {
 pub(super) struct Lexer<'t> {
     text: &'t [u8],
     at: usize,
+    /// Strings may span lines, as Perfetto's reader allows.
+    multiline: bool,
 }
 
 impl<'t> Lexer<'t> {
-    pub(super) fn new(text: &'t [u8]) -> Self {
+    pub(super) fn new(text: &'t [u8], multiline: bool) -> Self {
         // Editors of another system put a byte order mark in front.
         let at = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-        Self { text, at }
+        Self { text, at, multiline }
     }
 
     fn peek(&self, ahead: usize) -> Option<u8> {
@@ -109,12 +111,13 @@ impl<'t> Lexer<'t> {
         });
     }
 
-    /// Over several lines if need be, as Perfetto's reader allows.
+    /// Up to the same quote.
     fn string(&mut self, quote: u8) -> Option<()> {
         self.at += 1;
         loop {
             match self.peek(0)? {
                 b'\\' => self.at += 2,
+                b'\n' if !self.multiline => return None,
                 byte => {
                     self.at += 1;
                     if byte == quote {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 /// A mistake in a literal: where in it, and what.
-pub(super) type Mistake = (Range<usize>, String);
+pub(crate) type Mistake = (Range<usize>, String);
 
 /// An integer without its sign: decimal, `0x` hex, or octal after a zero.
 ///
@@ -41,7 +41,7 @@ pub(super) fn float(text: &[u8]) -> Option<&str> {
 }
 
 /// What a string literal (quotes included) stands for, appended to `out`.
-pub(super) fn unescape(literal: &[u8], out: &mut Vec<u8>) -> Result<(), Mistake> {
+pub(crate) fn unescape(literal: &[u8], out: &mut Vec<u8>) -> Result<(), Mistake> {
     // The lexer guarantees both quotes.
     let end = literal.len().saturating_sub(1);
     let mut at = 1;

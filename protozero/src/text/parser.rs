@@ -1,5 +1,7 @@
-//! Tokens to fields. A message is put together before its parent, since its length comes first.
+//! Tokens to fields of messages.
 
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,51 +9,91 @@ use core::ops::Range;
 
 use super::error::{ERRORS_MAX, TextError, TextErrors, nearest, quote};
 use super::lexer::{self, LexError, Lexer, Token};
-use super::{Options, literal};
+use super::scalar::{self, Refusal, Scalar, Target};
+use super::{ANY, Options, literal};
 use crate::decode::limits::DEPTH_MAX;
-use crate::descriptor::{EnumDescriptor, FieldDescriptor, Kind, Label, MessageDescriptor};
-use crate::wire::{tag, varint, zigzag};
+use crate::dynamic::schema::{FieldData, Schema, Symbol, Type};
+use crate::dynamic::{DynamicMessage, MessageDescriptor, Pool, Value};
+
+/// Where the readers of this world differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Dialect {
+    /// Protobuf's own.
+    Protobuf,
+    /// Strings may span lines, and a value needs no colon before it.
+    Perfetto,
+}
 
 /// Nothing more can be made out: the reason is among the errors.
 struct Stop;
 
 type Step<T> = Result<T, Stop>;
 
-/// A value that is not a message.
-enum Scalar {
-    String(Vec<u8>),
-    /// Sign and digits.
-    Number(bool, Vec<u8>),
-    /// Sign and letters.
-    Word(bool, Vec<u8>),
+/// What the name of a field stands for.
+enum Key<'s> {
+    Field(&'s FieldData),
+    /// Name of the type inside an `Any`, and its index; `None` if that is an error already.
+    Any(String, Option<u32>),
+    /// That is an error already, or allowed.
+    Unknown,
 }
 
-struct Parser<'t> {
+/// Singular fields and oneofs met in a message, and where.
+#[derive(Default)]
+struct Seen<'s> {
+    fields: BTreeMap<u32, usize>,
+    oneofs: BTreeMap<u32, (&'s str, usize)>,
+}
+
+struct Parser<'t, 's> {
+    pool: &'s Pool,
+    schema: &'s Schema,
     text: &'t [u8],
     lexer: Lexer<'t>,
     /// The token not taken yet.
     next: Token,
     lossy: bool,
+    dialect: Dialect,
     errors: Vec<TextError>,
 }
 
 pub(super) fn parse(
-    descriptor: &'static MessageDescriptor,
+    descriptor: MessageDescriptor,
     text: &[u8],
     options: &Options<'_>,
-) -> Result<Vec<u8>, TextErrors> {
-    let next = Token { kind: lexer::Kind::End, start: 0, end: 0 };
-    let mut parser =
-        Parser { text, lexer: Lexer::new(text), next, lossy: options.lossy, errors: Vec::new() };
-    let mut out = Vec::new();
-    let end = parser.take().and_then(|_| parser.message(Some(descriptor), None, 0, &mut out));
+    dialect: Dialect,
+) -> Result<DynamicMessage, TextErrors> {
+    let pool = descriptor.pool().clone();
+    let mut parser = Parser {
+        pool: &pool,
+        schema: &pool.0,
+        text,
+        lexer: Lexer::new(text, dialect == Dialect::Perfetto),
+        next: Token { kind: lexer::Kind::End, start: 0, end: 0 },
+        lossy: options.lossy,
+        dialect,
+        errors: Vec::new(),
+    };
+    let mut message = DynamicMessage::new(descriptor);
+    let end = parser.take().and_then(|_| parser.message(Some(&mut message), None, 0));
     if end.is_err() || !parser.errors.is_empty() {
         return Err(TextErrors::new(options.file, parser.errors));
     }
-    Ok(out)
+    Ok(message)
 }
 
-impl<'t> Parser<'t> {
+/// Whether the printer may put this in brackets, so that it is read again.
+pub(super) fn is_url(url: &str) -> bool {
+    let mut parts = url.split('/');
+    let part = |part: &str| !part.is_empty() && part.bytes().all(is_url_byte);
+    url.contains('/') && parts.all(part)
+}
+
+fn is_url_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_.-~!$&()*+,;=%".contains(&byte)
+}
+
+impl<'t, 's> Parser<'t, 's> {
     /// Takes the next token.
     fn take(&mut self) -> Step<Token> {
         match self.lexer.next() {
@@ -92,17 +134,20 @@ impl<'t> Parser<'t> {
         self.stop(self.next.span(), format!("expected {expected}, found {found}"))
     }
 
+    /// The line a place is in.
+    fn line(&self, at: usize) -> usize {
+        TextError::new(self.text, at..at, String::new()).line
+    }
+
     /// The fields up to `close` (opened at the given place), or up to the end of the text. Without
-    /// a descriptor they are read for their syntax only.
+    /// a message to put them into they are read for their syntax only.
     fn message(
         &mut self,
-        descriptor: Option<&'static MessageDescriptor>,
+        mut into: Option<&mut DynamicMessage>,
         close: Option<(u8, Token)>,
         depth: u32,
-        out: &mut Vec<u8>,
     ) -> Step<()> {
-        // Singular fields met, and where.
-        let mut seen: Vec<(u32, usize)> = Vec::new();
+        let mut seen = Seen::default();
         loop {
             match (self.next.kind, close) {
                 (lexer::Kind::End, None) => return Ok(()),
@@ -112,95 +157,220 @@ impl<'t> Parser<'t> {
                 }
                 (lexer::Kind::Sign(sign), Some((expected, _))) if sign == expected => return Ok(()),
                 (lexer::Kind::Word | lexer::Kind::Sign(b'['), _) => {}
+                // How unknown fields are printed.
+                (lexer::Kind::Number, _) if self.lossy || into.is_none() => {}
                 (lexer::Kind::Sign(b'}' | b'>'), None) => {
                     return self.stop(self.next.span(), "this closes nothing");
                 }
                 _ => return self.unexpected("a field name"),
             }
-            let (field, key) = self.key(descriptor)?;
-            if let Some(field) = field.filter(|field| field.label == Label::Optional) {
-                match seen.iter().find(|seen| seen.0 == field.number) {
-                    Some(&(_, first)) => {
-                        let line = TextError::new(self.text, first..first, String::new()).line;
-                        let name = field.name;
-                        self.error(key, format!("`{name}` is given twice, first in line {line}"))?;
+            let (key, place) = self.key(into.as_deref())?;
+            self.note(&key, place, &mut seen)?;
+            let colon = self.take_if(b':')?;
+            match (key, into.as_deref_mut()) {
+                (Key::Field(field), Some(into)) => {
+                    if !colon && !matches!(field.ty, Type::Message(_)) {
+                        self.colon()?;
                     }
-                    None => seen.push((field.number, key.start)),
+                    self.values(Some((field, into)), depth)?;
+                }
+                (Key::Any(url, Some(index)), Some(into)) => self.any(into, url, index, depth)?,
+                _ => {
+                    if !colon && !matches!(self.next.kind, lexer::Kind::Sign(b'{' | b'<' | b'[')) {
+                        self.colon()?;
+                    }
+                    self.values(None, depth)?;
                 }
             }
-            self.take_if(b':')?;
-            self.values(field, depth, out)?;
             if !self.take_if(b';')? {
                 self.take_if(b',')?;
             }
         }
     }
 
-    /// A field name; `None` if it is not known and that is an error already, or allowed.
-    fn key(
-        &mut self,
-        descriptor: Option<&'static MessageDescriptor>,
-    ) -> Step<(Option<&'static FieldDescriptor>, Range<usize>)> {
-        let first = self.take()?;
-        if first.kind != lexer::Kind::Word {
-            let span = self.extension(first)?;
-            if descriptor.is_some() && !self.lossy {
-                let name = quote(&self.text[span.clone()]);
-                self.error(span.clone(), format!("unknown extension `{name}`"))?;
-            }
-            return Ok((None, span));
+    /// There is no colon where one belongs.
+    fn colon(&mut self) -> Step<()> {
+        match self.dialect {
+            Dialect::Protobuf => self.unexpected("`:`"),
+            Dialect::Perfetto => Ok(()),
         }
-        let Some(descriptor) = descriptor else { return Ok((None, first.span())) };
-        let name = self.bytes(first);
+    }
+
+    /// Notes what may stand once only.
+    fn note(&mut self, key: &Key<'s>, place: Range<usize>, seen: &mut Seen<'s>) -> Step<()> {
+        let field = match key {
+            Key::Field(field) if !field.repeated() => *field,
+            Key::Any(..) => {
+                let first = [1, 2].map(|number| seen.fields.insert(number, place.start));
+                return match first {
+                    [None, None] => Ok(()),
+                    _ => self.error(place, "the content of an `Any` is given twice"),
+                };
+            }
+            _ => return Ok(()),
+        };
+        let name = &*field.name;
+        if let Some(first) = seen.fields.get(&field.number) {
+            let line = self.line(*first);
+            return self.error(place, format!("`{name}` is given twice, first in line {line}"));
+        }
+        seen.fields.insert(field.number, place.start);
+        let Some(oneof) = field.oneof else { return Ok(()) };
+        if let Some((other, first)) = seen.oneofs.get(&oneof) {
+            let line = self.line(*first);
+            let group = &self.schema.message(field.parent).oneofs[oneof as usize].name;
+            let message = format!(
+                "`{name}` cannot stand beside `{other}` (line {line}): both are of the oneof `{group}`"
+            );
+            return self.error(place, message);
+        }
+        seen.oneofs.insert(oneof, (name, place.start));
+        Ok(())
+    }
+
+    /// A field name and its place.
+    fn key(&mut self, into: Option<&DynamicMessage>) -> Step<(Key<'s>, Range<usize>)> {
+        let first = self.take()?;
+        let place = first.span();
+        match (first.kind, into) {
+            (lexer::Kind::Word, Some(message)) => {
+                let key = self.named(message.descriptor.index, first)?;
+                Ok((key, place))
+            }
+            (lexer::Kind::Word, None) => Ok((Key::Unknown, place)),
+            (lexer::Kind::Number, _) => {
+                if !self.bytes(first).iter().all(u8::is_ascii_digit) {
+                    return self.stop(place, "this is no number of a field");
+                }
+                Ok((Key::Unknown, place))
+            }
+            _ => {
+                let (name, place) = self.bracketed(first)?;
+                let key = match into {
+                    Some(message) => self.extension(message, name, &place)?,
+                    None => Key::Unknown,
+                };
+                Ok((key, place))
+            }
+        }
+    }
+
+    fn named(&mut self, message: u32, token: Token) -> Step<Key<'s>> {
+        let data = self.schema.message(message);
+        let name = self.bytes(token);
         // Words are ASCII: there is no other case.
-        let field = core::str::from_utf8(name).ok().and_then(|name| descriptor.field(name));
-        if field.is_none() && !self.lossy {
-            let names = descriptor.fields.iter().map(|field| field.name);
-            let mut message = format!("no field named `{}` in `{}`", quote(name), descriptor.name);
+        let word = core::str::from_utf8(name).unwrap_or_default();
+        let is_group = |index: u32| {
+            let field = &data.fields[index as usize];
+            let ty = match field.ty {
+                Type::Message(index) => self.schema.message(index).name(),
+                _ => return false,
+            };
+            field.group_like && ty == word
+        };
+        let found = data.by_name(word);
+        let found = found
+            .or_else(|| data.by_name(&word.to_ascii_lowercase()).filter(|index| is_group(*index)));
+        if let Some(index) = found {
+            return Ok(Key::Field(&data.fields[index as usize]));
+        }
+        let reserved = data.reserved_names.iter().any(|reserved| **reserved == *word);
+        if !self.lossy && !reserved {
+            let names = data.fields.iter().map(|field| &*field.name);
+            let mut message = format!("no field named `{}` in `{}`", quote(name), data.full_name);
             if let Some(meant) = nearest(name, names) {
                 message.push_str(&format!(": did you mean `{meant}`?"));
             }
-            self.error(first.span(), message)?;
+            self.error(token.span(), message)?;
         }
-        Ok((field, first.span()))
+        Ok(Key::Unknown)
     }
 
-    /// `[pkg.name]` or `[host/pkg.Name]`, whose bracket is taken already.
-    fn extension(&mut self, open: Token) -> Step<Range<usize>> {
-        let mut names = 0;
+    /// What stands in brackets, of which the first is taken already.
+    fn bracketed(&mut self, open: Token) -> Step<(String, Range<usize>)> {
+        let mut name = String::new();
         loop {
             match self.next.kind {
-                lexer::Kind::Word | lexer::Kind::Number => names += 1,
-                lexer::Kind::Sign(b'.' | b'/' | b'-') => {}
-                lexer::Kind::Sign(b']') if names > 0 => break,
+                lexer::Kind::Word | lexer::Kind::Number => {}
+                lexer::Kind::Sign(b'/') => {}
+                lexer::Kind::Sign(byte) if is_url_byte(byte) => {}
+                lexer::Kind::Sign(b']') if !name.is_empty() => break,
                 _ => return self.unexpected("the name of an extension and `]`"),
             }
-            self.take()?;
+            let token = self.take()?;
+            name.push_str(&String::from_utf8_lossy(self.bytes(token)));
         }
         let close = self.take()?;
-        Ok(open.start..close.end)
+        Ok((name, open.start..close.end))
+    }
+
+    fn extension(
+        &mut self,
+        message: &DynamicMessage,
+        name: String,
+        place: &Range<usize>,
+    ) -> Step<Key<'s>> {
+        let (schema, index) = (self.schema, message.descriptor.index);
+        let data = schema.message(index);
+        if let Some((_, ty)) = name.rsplit_once('/')
+            && *data.full_name == *ANY
+        {
+            if let Some(Symbol::Message(found)) = schema.symbols.get(ty) {
+                return Ok(Key::Any(name, Some(*found)));
+            }
+            if !self.lossy {
+                self.error(place.clone(), format!("no type `{}` is known", quote(ty.as_bytes())))?;
+            }
+            return Ok(Key::Any(name, None));
+        }
+        let found = match schema.symbols.get(&name) {
+            Some(Symbol::Extension(index)) => Some(&schema.extensions[*index as usize]),
+            // In a message set an extension goes by the name of its type.
+            Some(Symbol::Message(ty)) if data.message_set => {
+                let mut all = data.extensions.values();
+                all.find_map(|index| {
+                    let field = &schema.extensions[*index as usize];
+                    let own = field.name.rsplit_once('.').is_some_and(|(scope, _)| scope == name);
+                    (field.ty == Type::Message(*ty) && own).then_some(field)
+                })
+            }
+            _ => None,
+        };
+        match found {
+            Some(field) if field.parent == index => return Ok(Key::Field(field)),
+            _ if self.lossy => {}
+            Some(_) => {
+                let message =
+                    format!("`[{}]` does not extend `{}`", quote(name.as_bytes()), data.full_name);
+                self.error(place.clone(), message)?;
+            }
+            None => {
+                let shown = quote(&self.text[place.clone()]);
+                self.error(place.clone(), format!("unknown extension `{shown}`"))?;
+            }
+        }
+        Ok(Key::Unknown)
     }
 
     /// One value, or a list of them.
     fn values(
         &mut self,
-        field: Option<&'static FieldDescriptor>,
+        mut to: Option<(&'s FieldData, &mut DynamicMessage)>,
         depth: u32,
-        out: &mut Vec<u8>,
     ) -> Step<()> {
         let open = self.next;
         if !self.take_if(b'[')? {
-            return self.value(field, depth, out);
+            return self.value(to, depth);
         }
-        if let Some(field) = field.filter(|field| field.label == Label::Optional) {
-            let name = field.name;
-            self.error(open.span(), format!("`{name}` holds one value, it cannot take a list"))?;
+        if let Some((field, _)) = to.as_ref().filter(|to| !to.0.repeated()) {
+            let message = format!("`{}` holds one value, it cannot take a list", field.name);
+            self.error(open.span(), message)?;
         }
         if self.take_if(b']')? {
             return Ok(());
         }
         loop {
-            self.value(field, depth, out)?;
+            self.value(to.as_mut().map(|(field, into)| (*field, &mut **into)), depth)?;
             if self.take_if(b']')? {
                 return Ok(());
             }
@@ -210,41 +380,79 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn value(
-        &mut self,
-        field: Option<&'static FieldDescriptor>,
-        depth: u32,
-        out: &mut Vec<u8>,
-    ) -> Step<()> {
-        let close = match self.next.kind {
-            lexer::Kind::Sign(b'{') => b'}',
-            lexer::Kind::Sign(b'<') => b'>',
-            _ => return self.scalar(field, out),
+    fn value(&mut self, to: Option<(&'s FieldData, &mut DynamicMessage)>, depth: u32) -> Step<()> {
+        if !matches!(self.next.kind, lexer::Kind::Sign(b'{' | b'<')) {
+            return self.scalar(to);
+        }
+        let Some((field, into)) = to else { return self.body(None, depth) };
+        let Type::Message(index) = field.ty else {
+            let is = self.schema.type_name(field.ty);
+            let message = format!("`{}` is a {is}, not a message", field.name);
+            self.error(self.next.span(), message)?;
+            return self.body(None, depth);
         };
-        let open = self.take()?;
-        if depth >= DEPTH_MAX {
-            return self.stop(open.span(), format!("more than {DEPTH_MAX} messages in each other"));
-        }
-        let mut inner = None;
-        if let Some(field) = field {
-            match field.kind {
-                Kind::Message(descriptor) => inner = Some(descriptor()),
-                kind => {
-                    let message = format!("`{}` is a {}, not a message", field.name, kind.name());
-                    self.error(open.span(), message)?;
-                }
+        let Ok(mut inner) = into.child(index) else {
+            return self.too_deep();
+        };
+        self.body(Some(&mut inner), depth)?;
+        if !field.map {
+            let value = Value::Message(Box::new(inner));
+            if field.repeated() {
+                into.add(field, value);
+            } else {
+                into.put(field, value);
             }
+            return Ok(());
         }
-        let mut body = Vec::new();
-        self.message(inner, Some((close, open)), depth + 1, &mut body)?;
-        self.take()?;
-        if let (Some(field), Some(_)) = (field, inner) {
-            put_len(out, field.number, &body);
+        let key = inner.fields.remove(&1).or_else(|| self.zero(index, 1, &inner));
+        let value = inner.fields.remove(&2).or_else(|| self.zero(index, 2, &inner));
+        if let (Some(key), Some(value)) = (key.and_then(Value::into_key), value) {
+            into.add_entry(field.number, key, value);
         }
         Ok(())
     }
 
-    fn scalar(&mut self, field: Option<&'static FieldDescriptor>, out: &mut Vec<u8>) -> Step<()> {
+    /// What an entry of a map holds that does not say.
+    fn zero(&self, entry: u32, number: u32, inner: &DynamicMessage) -> Option<Value> {
+        match self.schema.numbered(entry, number)?.ty {
+            Type::Message(index) => Some(Value::Message(Box::new(inner.child(index).ok()?))),
+            ty => Value::zero(self.schema, ty),
+        }
+    }
+
+    fn too_deep(&mut self) -> Step<()> {
+        self.stop(self.next.span(), format!("more than {DEPTH_MAX} messages in each other"))
+    }
+
+    /// A message in its braces.
+    fn body(&mut self, into: Option<&mut DynamicMessage>, depth: u32) -> Step<()> {
+        if depth >= DEPTH_MAX {
+            return self.too_deep();
+        }
+        let close = match self.next.kind {
+            lexer::Kind::Sign(b'{') => b'}',
+            lexer::Kind::Sign(b'<') => b'>',
+            _ => return self.unexpected("`{`"),
+        };
+        let open = self.take()?;
+        self.message(into, Some((close, open)), depth + 1)?;
+        self.take()?;
+        Ok(())
+    }
+
+    /// The content of an `Any`.
+    fn any(&mut self, into: &mut DynamicMessage, url: String, index: u32, depth: u32) -> Step<()> {
+        let place = self.next.span();
+        let mut inner = DynamicMessage::new(self.pool.message_at(index));
+        self.body(Some(&mut inner), depth)?;
+        let set = into.set(1, url).and_then(|()| into.set(2, inner.encode()));
+        match set {
+            Ok(()) => Ok(()),
+            Err(_) => self.error(place, "this is not protobuf's own `Any`"),
+        }
+    }
+
+    fn scalar(&mut self, to: Option<(&'s FieldData, &mut DynamicMessage)>) -> Step<()> {
         let start = self.next.start;
         let negative = self.take_if(b'-')?;
         let token = self.next;
@@ -274,207 +482,15 @@ impl<'t> Parser<'t> {
             _ if negative => return self.unexpected("a number"),
             _ => return self.unexpected("a value"),
         };
-        let Some(field) = field else { return Ok(()) };
-        match put(out, field, &scalar) {
-            Ok(()) => Ok(()),
-            Err(Refusal::UnknownName(_)) if self.lossy => Ok(()),
+        let Some((field, into)) = to else { return Ok(()) };
+        match scalar::value(Target { schema: self.schema, field }, &scalar) {
+            Ok(value) if field.repeated() => into.add(field, value),
+            Ok(value) => into.put(field, value),
+            Err(Refusal::UnknownName(_)) if self.lossy => {}
             Err(Refusal::UnknownName(message) | Refusal::Wrong(message)) => {
-                self.error(span, message)
+                self.error(span, message)?;
             }
         }
+        Ok(())
     }
-}
-
-enum Refusal {
-    /// An enumeration has no such name: a newer one might.
-    UnknownName(String),
-    Wrong(String),
-}
-
-fn put_tag(out: &mut Vec<u8>, number: u32, wire_type: u32) {
-    put_varint(out, u64::from(tag::tag(number, wire_type)));
-}
-
-fn put_varint(out: &mut Vec<u8>, value: u64) {
-    let mut bytes = [0; varint::LEN_MAX];
-    let len = varint::encode(value, &mut bytes);
-    out.extend_from_slice(&bytes[..len]);
-}
-
-fn put_len(out: &mut Vec<u8>, number: u32, body: &[u8]) {
-    put_tag(out, number, tag::LEN);
-    put_varint(out, body.len() as u64);
-    out.extend_from_slice(body);
-}
-
-/// Writes `scalar` as `field`, or says why not.
-fn put(out: &mut Vec<u8>, field: &FieldDescriptor, scalar: &Scalar) -> Result<(), Refusal> {
-    let number = field.number;
-    let varint = |out: &mut Vec<u8>, value: u64| {
-        put_tag(out, number, tag::VARINT);
-        put_varint(out, value);
-    };
-    let fixed32 = |out: &mut Vec<u8>, value: u32| {
-        put_tag(out, number, tag::FIXED32);
-        out.extend_from_slice(&value.to_le_bytes());
-    };
-    let fixed64 = |out: &mut Vec<u8>, value: u64| {
-        put_tag(out, number, tag::FIXED64);
-        out.extend_from_slice(&value.to_le_bytes());
-    };
-    const I32: (i128, i128) = (i32::MIN as i128, i32::MAX as i128);
-    const I64: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
-    const U32: (i128, i128) = (0, u32::MAX as i128);
-    const U64: (i128, i128) = (0, u64::MAX as i128);
-    match field.kind {
-        Kind::Int32 => varint(out, integer(field, scalar, I32)? as i64 as u64),
-        Kind::Int64 => varint(out, integer(field, scalar, I64)? as i64 as u64),
-        Kind::Uint32 => varint(out, integer(field, scalar, U32)? as u64),
-        Kind::Uint64 => varint(out, integer(field, scalar, U64)? as u64),
-        Kind::Sint32 => {
-            varint(out, u64::from(zigzag::encode32(integer(field, scalar, I32)? as i32)));
-        }
-        Kind::Sint64 => varint(out, zigzag::encode64(integer(field, scalar, I64)? as i64)),
-        Kind::Fixed32 => fixed32(out, integer(field, scalar, U32)? as u32),
-        Kind::Sfixed32 => fixed32(out, integer(field, scalar, I32)? as i32 as u32),
-        Kind::Fixed64 => fixed64(out, integer(field, scalar, U64)? as u64),
-        Kind::Sfixed64 => fixed64(out, integer(field, scalar, I64)? as i64 as u64),
-        Kind::Float => fixed32(out, float::<f32>(field, scalar)?.to_bits()),
-        Kind::Double => fixed64(out, float::<f64>(field, scalar)?.to_bits()),
-        Kind::Bool => varint(out, u64::from(boolean(field, scalar)?)),
-        Kind::Enum(_) => varint(out, i64::from(enumeration(field, scalar)?) as u64),
-        Kind::String | Kind::Bytes => {
-            let Scalar::String(value) = scalar else { return Err(mismatch(field, scalar)) };
-            if matches!(field.kind, Kind::String) && core::str::from_utf8(value).is_err() {
-                let message = format!("`{}` is a string, and this is not UTF-8", field.name);
-                return Err(Refusal::Wrong(message));
-            }
-            put_len(out, number, value);
-        }
-        Kind::Message(_) => return Err(mismatch(field, scalar)),
-    }
-    Ok(())
-}
-
-/// The value is of another kind than the field.
-fn mismatch(field: &FieldDescriptor, scalar: &Scalar) -> Refusal {
-    let name = field.name;
-    let (is, found) = (field.kind.name(), shown(scalar));
-    Refusal::Wrong(match field.kind {
-        Kind::Message(_) => format!("`{name}` is a message: write `{name} {{ ... }}`, not {found}"),
-        Kind::String | Kind::Bytes => format!("`{name}` is a {is}: put {found} in quotes"),
-        _ => format!("`{name}` is a {is}, {found} is not"),
-    })
-}
-
-fn shown(scalar: &Scalar) -> String {
-    match scalar {
-        Scalar::String(_) => String::from("a string"),
-        Scalar::Number(negative, text) | Scalar::Word(negative, text) => {
-            format!("`{}{}`", if *negative { "-" } else { "" }, quote(text))
-        }
-    }
-}
-
-fn integer(
-    field: &FieldDescriptor,
-    scalar: &Scalar,
-    (min, max): (i128, i128),
-) -> Result<i128, Refusal> {
-    let Scalar::Number(negative, text) = scalar else { return Err(mismatch(field, scalar)) };
-    let magnitude = literal::integer(text).map_err(|()| mismatch(field, scalar))?;
-    magnitude
-        .map(|value| if *negative { -i128::from(value) } else { i128::from(value) })
-        .filter(|value| (min..=max).contains(value))
-        .ok_or_else(|| {
-            let (shown, is) = (shown(scalar), field.kind.name());
-            Refusal::Wrong(format!("{shown} does not fit a {is}: {min} to {max}"))
-        })
-}
-
-trait Float: core::str::FromStr + core::ops::Neg<Output = Self> {
-    const INFINITY: Self;
-    const NAN: Self;
-}
-
-impl Float for f32 {
-    const INFINITY: Self = f32::INFINITY;
-    const NAN: Self = f32::NAN;
-}
-
-impl Float for f64 {
-    const INFINITY: Self = f64::INFINITY;
-    const NAN: Self = f64::NAN;
-}
-
-fn float<F: Float>(field: &FieldDescriptor, scalar: &Scalar) -> Result<F, Refusal> {
-    let (negative, value) = match scalar {
-        Scalar::Number(negative, text) => {
-            (*negative, literal::float(text).and_then(|text| text.parse().ok()))
-        }
-        Scalar::Word(negative, word) => {
-            let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
-            let infinite = is("inf") || is("infinity") || is("inff");
-            let value = if infinite { Some(F::INFINITY) } else { is("nan").then_some(F::NAN) };
-            (*negative, value)
-        }
-        Scalar::String(_) => (false, None),
-    };
-    match value {
-        Some(value) => Ok(if negative { -value } else { value }),
-        None => Err(mismatch(field, scalar)),
-    }
-}
-
-fn boolean(field: &FieldDescriptor, scalar: &Scalar) -> Result<bool, Refusal> {
-    match scalar {
-        Scalar::Word(false, word) => match word.as_slice() {
-            b"true" | b"True" | b"t" => return Ok(true),
-            b"false" | b"False" | b"f" => return Ok(false),
-            _ => {}
-        },
-        Scalar::Number(false, text) => match literal::integer(text) {
-            Ok(Some(0)) => return Ok(false),
-            Ok(Some(1)) => return Ok(true),
-            _ => {}
-        },
-        _ => {}
-    }
-    let (name, found) = (field.name, shown(scalar));
-    Err(Refusal::Wrong(format!("`{name}` is a bool: write true or false, not {found}")))
-}
-
-fn enumeration(field: &FieldDescriptor, scalar: &Scalar) -> Result<i32, Refusal> {
-    let Kind::Enum(descriptor) = field.kind else { return Err(mismatch(field, scalar)) };
-    match scalar {
-        Scalar::Number(..) => {
-            let range = (i128::from(i32::MIN), i128::from(i32::MAX));
-            integer(field, scalar, range).map(|value| value as i32)
-        }
-        Scalar::Word(false, word) => {
-            match core::str::from_utf8(word).ok().and_then(|word| descriptor.number(word)) {
-                Some(number) => Ok(number),
-                None => Err(unknown_name(descriptor, word)),
-            }
-        }
-        Scalar::String(value) => {
-            let name = quote(value);
-            Err(Refusal::Wrong(format!("write `{}: {name}` without quotes", field.name)))
-        }
-        Scalar::Word(true, _) => Err(mismatch(field, scalar)),
-    }
-}
-
-fn unknown_name(descriptor: &EnumDescriptor, word: &[u8]) -> Refusal {
-    let mut message = format!("`{}` is no value of `{}`", quote(word), descriptor.name);
-    let names = || descriptor.values.iter().map(|value| value.0);
-    match nearest(word, names()) {
-        Some(meant) => message.push_str(&format!(": did you mean `{meant}`?")),
-        None if descriptor.values.len() <= 12 => {
-            let names = names().collect::<Vec<_>>().join(", ");
-            message.push_str(&format!("; the values are {names}"));
-        }
-        None => {}
-    }
-    Refusal::UnknownName(message)
 }

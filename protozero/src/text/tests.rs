@@ -12,6 +12,7 @@ use crate::descriptor::{
 static POLICY: EnumDescriptor = EnumDescriptor {
     name: "test.Policy",
     values: &[("UNSPECIFIED", 0), ("RING_BUFFER", 1), ("DISCARD", 2), ("NEGATIVE", -1)],
+    closed: false,
 };
 
 static FIELDS: [FieldDescriptor; 20] = [
@@ -219,7 +220,7 @@ fn words() {
     refused("policy: 'DISCARD'", "write `policy: DISCARD` without quotes");
     refused("policy: 2147483648", "does not fit a test.Policy: -2147483648 to 2147483647");
     // Names of fields and values are no keywords.
-    check("name: 'inf' flag: t", b"\x72\x03inf\x68\x01");
+    check("name: 'inf' flag: t", b"\x68\x01\x72\x03inf");
 }
 
 #[test]
@@ -292,7 +293,7 @@ fn lossy_drops_what_is_unknown() {
     ];
     for text in texts {
         let wire: &[u8] =
-            if text.starts_with("child") { b"\x8a\x01\0\x18\x01" } else { b"\x18\x01" };
+            if text.starts_with("child") { b"\x18\x01\x8a\x01\0" } else { b"\x18\x01" };
         assert_eq!(read(format!("{text} u32: 1").as_bytes(), true).as_deref(), Ok(wire), "{text}");
     }
     // Types and syntax are errors all the same.

@@ -1,0 +1,302 @@
+//! Wire bytes to values, with the semantics that protobuf gives each field.
+//!
+//! ```text
+//!  singular    the last one counts; a message met again is merged into the one there is
+//!  oneof       the last member counts
+//!  repeated    elements in order, packed runs and single ones mixed as they come
+//!  map         an entry is a message { key = 1, value = 2 }; the last value of a key counts
+//!  anything else: another wire type, a number that a closed enum lacks, an unknown field: kept
+//! ```
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::message::SetError;
+use super::pool::MessageDescriptor;
+use super::schema::{FieldData, Schema, Type};
+use super::value::Value;
+use super::{DynamicMessage, message_set};
+use crate::decode::{Field, Reader, Value as Wire};
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::wire::{tag, varint, zigzag};
+
+impl DynamicMessage {
+    /// The message of type `descriptor` encoded in `bytes`.
+    ///
+    /// Memory stays within a few hundred times the size of `bytes`.
+    ///
+    /// # Errors
+    /// [`DecodeError`] if `bytes` is no message, a `string` whose encoding the schema wants checked
+    /// is not UTF-8, or messages are nested more than 100 levels deep.
+    pub fn decode(descriptor: MessageDescriptor, bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut message = Self::new(descriptor);
+        message.merge(bytes)?;
+        Ok(message)
+    }
+
+    /// Takes over all fields of `bytes`, as if the encoding of `self` stood before them.
+    ///
+    /// # Errors
+    /// As [`DynamicMessage::decode`]; the fields before the error are merged then.
+    pub fn merge(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+        let pool = self.descriptor.pool.clone();
+        self.merge_all(&pool.0, bytes)
+    }
+
+    pub(super) fn merge_all(&mut self, schema: &Schema, bytes: &[u8]) -> Result<(), DecodeError> {
+        let data = schema.message(self.descriptor.index);
+        let mut reader = Reader::new(bytes);
+        loop {
+            let start = reader.position();
+            let Some(field) = reader.next_field()? else { return Ok(()) };
+            let result = if data.message_set {
+                message_set::merge_item(self, schema, &field)
+            } else {
+                self.merge_field(schema, &field)
+            };
+            result.map_err(|error| error.kind.at(start + error.offset))?;
+        }
+    }
+
+    /// Takes over one field; offsets of errors count from its tag.
+    pub(super) fn merge_field(
+        &mut self,
+        schema: &Schema,
+        field: &Field<'_>,
+    ) -> Result<(), DecodeError> {
+        let understood = match schema.numbered(self.descriptor.index, field.number) {
+            None => false,
+            Some(data) if data.map => self.merge_entry(schema, data, field)?,
+            Some(data) if matches!(data.ty, Type::Message(_)) => {
+                self.merge_message(schema, data, field)?
+            }
+            Some(data) if data.repeated() => self.merge_elements(schema, data, field)?,
+            Some(data) => match scalar(schema, data, field.value).map_err(|kind| kind.at(0))? {
+                Some(value) => {
+                    self.put(data, value);
+                    true
+                }
+                None => false,
+            },
+        };
+        if !understood {
+            self.unknown.push(field);
+        }
+        Ok(())
+    }
+
+    fn merge_message(
+        &mut self,
+        schema: &Schema,
+        data: &FieldData,
+        field: &Field<'_>,
+    ) -> Result<bool, DecodeError> {
+        let Some(body) = body(data, field.value) else { return Ok(false) };
+        let nested = |error: DecodeError| error.kind.at(inset(field, body) + error.offset);
+        if data.repeated() {
+            let Type::Message(index) = data.ty else { return Ok(false) };
+            let mut element = self.child(index).map_err(refused)?;
+            element.merge_all(schema, body).map_err(nested)?;
+            self.add(data, Value::Message(Box::new(element)));
+        } else {
+            self.open(data).map_err(refused)?.merge_all(schema, body).map_err(nested)?;
+        }
+        Ok(true)
+    }
+
+    fn merge_elements(
+        &mut self,
+        schema: &Schema,
+        data: &FieldData,
+        field: &Field<'_>,
+    ) -> Result<bool, DecodeError> {
+        let Wire::Len(run) = field.value else {
+            let value = scalar(schema, data, field.value).map_err(|kind| kind.at(0))?;
+            return Ok(value.is_some_and(|value| {
+                self.add(data, value);
+                true
+            }));
+        };
+        if !data.ty.packable() {
+            let value = scalar(schema, data, field.value).map_err(|kind| kind.at(0))?;
+            return Ok(value.is_some_and(|value| {
+                self.add(data, value);
+                true
+            }));
+        }
+        let whole = |kind: DecodeErrorKind| kind.at(0);
+        match data.ty {
+            Type::Fixed32 | Type::Sfixed32 | Type::Float => {
+                for bits in field.value.fixed32s().map_err(whole)? {
+                    self.element(schema, data, Wire::Fixed32(bits))?;
+                }
+            }
+            Type::Fixed64 | Type::Sfixed64 | Type::Double => {
+                for bits in field.value.fixed64s().map_err(whole)? {
+                    self.element(schema, data, Wire::Fixed64(bits))?;
+                }
+            }
+            _ => {
+                for bits in field.value.varints().map_err(whole)? {
+                    let bits = bits.map_err(|e| e.kind.at(inset(field, run) + e.offset))?;
+                    self.element(schema, data, Wire::Varint(bits))?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// One element of a packed run. What a closed enum lacks is kept as a field of its own.
+    fn element(
+        &mut self,
+        schema: &Schema,
+        data: &FieldData,
+        wire: Wire<'_>,
+    ) -> Result<(), DecodeError> {
+        match scalar(schema, data, wire).map_err(|kind| kind.at(0))? {
+            Some(value) => self.add(data, value),
+            None => {
+                let mut raw = Vec::new();
+                if let Wire::Varint(bits) = wire {
+                    put_varint(&mut raw, u64::from(tag::tag(data.number, tag::VARINT)));
+                    put_varint(&mut raw, bits);
+                }
+                self.unknown.push(&Field { number: data.number, value: wire, raw: &raw });
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_entry(
+        &mut self,
+        schema: &Schema,
+        data: &FieldData,
+        field: &Field<'_>,
+    ) -> Result<bool, DecodeError> {
+        let (Wire::Len(bytes), Some(entry)) = (field.value, data.entry()) else { return Ok(false) };
+        let (Some(key_data), Some(value_data)) =
+            (schema.numbered(entry, 1), schema.numbered(entry, 2))
+        else {
+            return Ok(false);
+        };
+        let offset = inset(field, bytes);
+        let mut key = Value::zero(schema, key_data.ty);
+        let mut value = match value_data.ty {
+            Type::Message(index) => {
+                Some(Value::Message(Box::new(self.child(index).map_err(refused)?)))
+            }
+            ty => Value::zero(schema, ty),
+        };
+        let mut reader = Reader::new(bytes);
+        loop {
+            let start = offset + reader.position();
+            let at = |error: DecodeError| error.kind.at(start + error.offset);
+            let next = reader.next_field().map_err(|e| e.kind.at(offset + e.offset))?;
+            let Some(part) = next else { break };
+            match (part.number, &mut value) {
+                (1, _) if is_of(key_data.ty, part.value) => {
+                    key = scalar(schema, key_data, part.value).map_err(|k| at(k.at(0)))?;
+                }
+                (2, Some(Value::Message(message))) => {
+                    if let Some(body) = body(value_data, part.value) {
+                        let inner = |e: DecodeError| e.kind.at(inset(&part, body) + e.offset);
+                        message.merge_all(schema, body).map_err(|e| at(inner(e)))?;
+                    }
+                }
+                (2, _) if is_of(value_data.ty, part.value) => {
+                    value = scalar(schema, value_data, part.value).map_err(|k| at(k.at(0)))?;
+                }
+                _ => {}
+            }
+        }
+        // A key or value that is none (not UTF-8, or no number of its enum) makes the entry foreign.
+        let (Some(key), Some(value)) = (key.and_then(Value::into_key), value) else {
+            return Ok(false);
+        };
+        self.add_entry(data.number, key, value);
+        Ok(true)
+    }
+}
+
+/// The only thing that can go wrong where a field of the schema is opened.
+pub(super) fn refused(_: SetError) -> DecodeError {
+    DecodeErrorKind::TooDeep.at(0)
+}
+
+/// Where `body` begins in `field`.
+pub(super) fn inset(field: &Field<'_>, body: &[u8]) -> usize {
+    (body.as_ptr() as usize).saturating_sub(field.raw.as_ptr() as usize)
+}
+
+/// The bytes of a message, if it is framed as the schema says.
+pub(super) fn body<'a>(data: &FieldData, value: Wire<'a>) -> Option<&'a [u8]> {
+    match value {
+        Wire::Len(body) if !data.delimited => Some(body),
+        Wire::Group(body) if data.delimited => Some(body),
+        _ => None,
+    }
+}
+
+/// Whether a value of type `ty` has the wire type of `value`.
+fn is_of(ty: Type, value: Wire<'_>) -> bool {
+    match value {
+        Wire::Fixed32(_) => matches!(ty, Type::Fixed32 | Type::Sfixed32 | Type::Float),
+        Wire::Fixed64(_) => matches!(ty, Type::Fixed64 | Type::Sfixed64 | Type::Double),
+        Wire::Len(_) => matches!(ty, Type::String | Type::Bytes),
+        Wire::Varint(_) => match ty {
+            Type::Fixed32 | Type::Sfixed32 | Type::Float => false,
+            Type::Fixed64 | Type::Sfixed64 | Type::Double => false,
+            Type::String | Type::Bytes | Type::Message(_) => false,
+            _ => true,
+        },
+        Wire::Group(_) => false,
+    }
+}
+
+/// One value of the type of `data`; `None` if it is of another wire type, no number of a closed
+/// enum, or not UTF-8 where nobody checks.
+fn scalar(
+    schema: &Schema,
+    data: &FieldData,
+    wire: Wire<'_>,
+) -> Result<Option<Value>, DecodeErrorKind> {
+    if !is_of(data.ty, wire) {
+        return Ok(None);
+    }
+    Ok(Some(match (data.ty, wire) {
+        (Type::Int32, Wire::Varint(bits)) => Value::I32(bits as i32),
+        (Type::Int64, Wire::Varint(bits)) => Value::I64(bits.cast_signed()),
+        (Type::Uint32, Wire::Varint(bits)) => Value::U32(bits as u32),
+        (Type::Uint64, Wire::Varint(bits)) => Value::U64(bits),
+        (Type::Sint32, Wire::Varint(bits)) => Value::I32(zigzag::decode32(bits as u32)),
+        (Type::Sint64, Wire::Varint(bits)) => Value::I64(zigzag::decode64(bits)),
+        (Type::Bool, Wire::Varint(bits)) => Value::Bool(bits != 0),
+        (Type::Enum(index), Wire::Varint(bits)) => {
+            let (data, number) = (schema.enumeration(index), bits as i32);
+            if data.closed && data.name_of(number).is_none() {
+                return Ok(None);
+            }
+            Value::Enum(number)
+        }
+        (Type::Fixed32, Wire::Fixed32(bits)) => Value::U32(bits),
+        (Type::Sfixed32, Wire::Fixed32(bits)) => Value::I32(bits.cast_signed()),
+        (Type::Float, Wire::Fixed32(bits)) => Value::F32(f32::from_bits(bits)),
+        (Type::Fixed64, Wire::Fixed64(bits)) => Value::U64(bits),
+        (Type::Sfixed64, Wire::Fixed64(bits)) => Value::I64(bits.cast_signed()),
+        (Type::Double, Wire::Fixed64(bits)) => Value::F64(f64::from_bits(bits)),
+        (Type::Bytes, Wire::Len(bytes)) => Value::Bytes(bytes.to_vec()),
+        (Type::String, Wire::Len(bytes)) => match core::str::from_utf8(bytes) {
+            Ok(text) => Value::String(String::from(text)),
+            Err(_) if data.utf8 => return Err(DecodeErrorKind::Utf8),
+            Err(_) => return Ok(None),
+        },
+        _ => return Ok(None),
+    }))
+}
+
+pub(super) fn put_varint(out: &mut Vec<u8>, value: u64) {
+    let mut bytes = [0; varint::LEN_MAX];
+    let len = varint::encode(value, &mut bytes);
+    out.extend_from_slice(&bytes[..len]);
+}

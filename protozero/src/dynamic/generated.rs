@@ -1,0 +1,191 @@
+//! A pool out of the descriptors of generated code.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::pool::{MessageDescriptor, Pool};
+use super::schema::{
+    EnumData, FieldData, Label, MessageData, OneofData, Schema, Symbol, Type, group_like, json_name,
+};
+use crate::descriptor::{self as fixed, Presence};
+
+impl Pool {
+    /// A pool of `roots` and all that they refer to. Equal names are equal types.
+    #[must_use]
+    pub fn from_generated(roots: &[&'static fixed::MessageDescriptor]) -> Self {
+        let mut builder = Builder::default();
+        for root in roots {
+            builder.message(root);
+        }
+        // Messages are numbered when they are first named, so all are filled in by one walk.
+        let mut index = 0;
+        while let Some(found) = builder.found.get(index).copied() {
+            builder.fill(index as u32, found);
+            index += 1;
+        }
+        Self(Arc::new(builder.schema))
+    }
+}
+
+impl From<&'static fixed::MessageDescriptor> for MessageDescriptor {
+    fn from(root: &'static fixed::MessageDescriptor) -> Self {
+        // The root is the first that is named.
+        Pool::from_generated(&[root]).message_at(0)
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    schema: Schema,
+    /// By index; maps have no descriptor of their own.
+    found: Vec<Found>,
+    messages: BTreeMap<&'static str, u32>,
+    enums: BTreeMap<&'static str, u32>,
+}
+
+#[derive(Clone, Copy)]
+enum Found {
+    Message(&'static fixed::MessageDescriptor),
+    Entry(&'static [fixed::Kind; 2], bool),
+}
+
+impl Builder {
+    fn new_message(&mut self, full_name: &str, found: Found) -> u32 {
+        let index = self.found.len() as u32;
+        self.found.push(found);
+        self.schema.messages.push(MessageData::new(full_name));
+        self.schema.symbols.insert(String::from(full_name), Symbol::Message(index));
+        index
+    }
+
+    fn message(&mut self, message: &'static fixed::MessageDescriptor) -> u32 {
+        if let Some(index) = self.messages.get(message.name) {
+            return *index;
+        }
+        let index = self.new_message(message.name, Found::Message(message));
+        self.messages.insert(message.name, index);
+        index
+    }
+
+    fn enumeration(&mut self, found: &'static fixed::EnumDescriptor) -> u32 {
+        if let Some(index) = self.enums.get(found.name) {
+            return *index;
+        }
+        let index = self.schema.enums.len() as u32;
+        let values = found.values.iter().map(|(name, number)| (Box::from(*name), *number));
+        self.schema.enums.push(EnumData::new(found.name, values.collect(), found.closed));
+        self.schema.symbols.insert(String::from(found.name), Symbol::Enum(index));
+        self.enums.insert(found.name, index);
+        index
+    }
+
+    fn ty(&mut self, kind: fixed::Kind) -> Type {
+        match kind {
+            fixed::Kind::Int32 => Type::Int32,
+            fixed::Kind::Int64 => Type::Int64,
+            fixed::Kind::Uint32 => Type::Uint32,
+            fixed::Kind::Uint64 => Type::Uint64,
+            fixed::Kind::Sint32 => Type::Sint32,
+            fixed::Kind::Sint64 => Type::Sint64,
+            fixed::Kind::Fixed32 => Type::Fixed32,
+            fixed::Kind::Fixed64 => Type::Fixed64,
+            fixed::Kind::Sfixed32 => Type::Sfixed32,
+            fixed::Kind::Sfixed64 => Type::Sfixed64,
+            fixed::Kind::Float => Type::Float,
+            fixed::Kind::Double => Type::Double,
+            fixed::Kind::Bool => Type::Bool,
+            fixed::Kind::String => Type::String,
+            // A map of maps cannot be declared.
+            fixed::Kind::Bytes | fixed::Kind::Map(_) => Type::Bytes,
+            fixed::Kind::Enum(found) => Type::Enum(self.enumeration(found)),
+            fixed::Kind::Message(found) => Type::Message(self.message(found())),
+        }
+    }
+
+    fn fill(&mut self, index: u32, found: Found) {
+        match found {
+            Found::Message(message) => {
+                for field in message.fields {
+                    self.field(index, message.name, field);
+                }
+            }
+            Found::Entry(kinds, utf8) => {
+                for (at, name) in ["key", "value"].into_iter().enumerate() {
+                    let ty = self.ty(kinds[at]);
+                    let mut data = plain(index, name, at as u32 + 1, ty);
+                    data.utf8 = utf8;
+                    self.schema.messages[index as usize].fields.push(data);
+                }
+                self.schema.messages[index as usize].map_entry = true;
+            }
+        }
+        // Two fields of one number or name: the generator has none, and the first would be found.
+        let _ = self.schema.messages[index as usize].index();
+    }
+
+    fn field(&mut self, parent: u32, scope: &str, field: &fixed::FieldDescriptor) {
+        let mut data = match field.kind {
+            fixed::Kind::Map(kinds) => {
+                let name = format!("{scope}.{}Entry", json_name(&format!("_{}", field.name)));
+                let entry = self.new_message(&name, Found::Entry(kinds, field.utf8));
+                let mut data = plain(parent, field.name, field.number, Type::Message(entry));
+                data.map = true;
+                data
+            }
+            kind => {
+                let ty = self.ty(kind);
+                plain(parent, field.name, field.number, ty)
+            }
+        };
+        data.label = match (field.label, field.presence) {
+            (fixed::Label::Repeated | fixed::Label::Packed, _) => Label::Repeated,
+            (_, Presence::Required) => Label::Required,
+            _ => Label::Optional,
+        };
+        data.packed = field.label == fixed::Label::Packed && data.ty.packable();
+        let message = matches!(data.ty, Type::Message(_));
+        data.presence = !data.repeated()
+            && (field.presence != Presence::Implicit || field.oneof.is_some() || message);
+        data.utf8 = field.utf8;
+        data.delimited = field.delimited && message && !data.map;
+        if let (true, Type::Message(index)) = (data.delimited, data.ty) {
+            data.group_like = group_like(field.name, scope, &self.schema.message(index).full_name);
+        }
+        let message = &mut self.schema.messages[parent as usize];
+        if let Some(name) = field.oneof {
+            let known = message.oneofs.iter().position(|oneof| *oneof.name == *name);
+            let oneof = known.unwrap_or(message.oneofs.len());
+            if known.is_none() {
+                message.oneofs.push(OneofData { name: name.into(), fields: Vec::new() });
+            }
+            message.oneofs[oneof].fields.push(message.fields.len() as u32);
+            data.oneof = Some(oneof as u32);
+        }
+        message.fields.push(data);
+    }
+}
+
+/// A singular field.
+fn plain(parent: u32, name: &str, number: u32, ty: Type) -> FieldData {
+    FieldData {
+        name: name.into(),
+        json_name: json_name(name),
+        number,
+        ty,
+        label: Label::Optional,
+        presence: true,
+        packed: false,
+        delimited: false,
+        utf8: false,
+        map: false,
+        extension: false,
+        oneof: None,
+        parent,
+        group_like: false,
+        default: None,
+    }
+}

@@ -1,0 +1,50 @@
+//! The ancient framing of a message that holds nothing but extensions.
+//!
+//! ```text
+//!  message Set { repeated group Item = 1 { required int32 type_id = 2; required bytes message = 3; } }
+//! ```
+//!
+//! `type_id` is the number of the extension. Both parts may come in either order.
+
+use super::DynamicMessage;
+use super::decode::{inset, refused};
+use super::schema::{Schema, Type};
+use crate::decode::{Field, Reader, Value as Wire};
+use crate::error::DecodeError;
+
+pub(super) const ITEM: u32 = 1;
+pub(super) const TYPE_ID: u32 = 2;
+pub(super) const MESSAGE: u32 = 3;
+
+/// Takes over one field of a message set: an item, or an extension framed as anywhere else.
+pub(super) fn merge_item(
+    set: &mut DynamicMessage,
+    schema: &Schema,
+    field: &Field<'_>,
+) -> Result<(), DecodeError> {
+    let (ITEM, Wire::Group(item)) = (field.number, field.value) else {
+        return set.merge_field(schema, field);
+    };
+    let start = inset(field, item);
+    let (mut number, mut body) = (None, None);
+    let mut reader = Reader::new(item);
+    while let Some(part) = reader.next_field().map_err(|e| e.kind.at(start + e.offset))? {
+        match (part.number, part.value) {
+            (TYPE_ID, Wire::Varint(bits)) if number.is_none() => number = Some(bits as u32),
+            (MESSAGE, Wire::Len(bytes)) if body.is_none() => body = Some(bytes),
+            _ => {}
+        }
+    }
+    let known = number.and_then(|number| schema.numbered(set.descriptor.index, number));
+    let (Some(data), Some(body)) = (known, body) else {
+        set.unknown.push(field);
+        return Ok(());
+    };
+    if !matches!(data.ty, Type::Message(_)) || data.repeated() {
+        set.unknown.push(field);
+        return Ok(());
+    }
+    let offset = inset(field, body);
+    let message = set.open(data).map_err(refused)?;
+    message.merge_all(schema, body).map_err(|e| e.kind.at(offset + e.offset))
+}

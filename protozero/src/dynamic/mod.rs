@@ -1,0 +1,51 @@
+//! Messages whose types are known at run time only.
+//!
+//! ```text
+//!  FileDescriptorSet ──Pool::decode──────────┐
+//!  M::DESCRIPTOR ──Pool::from_generated──────┴▶ Pool ──message("pkg.M")──▶ MessageDescriptor
+//!                                                                                │
+//!       wire bytes ◀──decode, encode──▶ DynamicMessage ◀──from_text, to_text──▶ text
+//! ```
+//!
+//! A [`Pool`] holds a schema with everything resolved. A [`DynamicMessage`] holds a [`Value`] per
+//! field that is present; decoding and encoding follow protobuf to the letter, unknown fields,
+//! extensions, groups, closed enums and map entries included. The text format is made of nothing
+//! else, so generated messages are read and printed by way of their descriptors.
+//!
+//! ```
+//! # #[cfg(feature = "dynamic")] {
+//! use protozero::dynamic::{DynamicMessage, Pool};
+//!
+//! // What `protoc --descriptor_set_out` writes for `message Point { optional int32 x = 1; }`.
+//! let set = b"\x0a\x1d\x0a\x07p.proto\x22\x12\x0a\x05Point\x12\x09\x0a\x01x\x18\x01\x20\x01\x28\x05";
+//! let pool = Pool::decode(set)?;
+//! let mut point = DynamicMessage::new(pool.message("Point").unwrap());
+//! point.set("x", 3)?;
+//! assert_eq!(point.encode(), b"\x08\x03");
+//! assert_eq!(point.to_text(), "x: 3\n");
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#[cfg(feature = "dynamic")]
+mod build;
+mod decode;
+mod encode;
+mod error;
+#[cfg(feature = "dynamic")]
+mod features;
+mod generated;
+mod message;
+mod message_set;
+mod path;
+pub(crate) mod pool;
+#[cfg(feature = "dynamic")]
+mod proto;
+#[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "generated code has no extensions"))]
+pub(crate) mod schema;
+mod value;
+
+pub use error::{PoolError, PoolErrorKind};
+pub use message::{DynamicMessage, FieldKey, SetError};
+pub use pool::{EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor, OneofDescriptor, Pool};
+pub use value::{MapKey, Value};

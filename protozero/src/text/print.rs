@@ -1,0 +1,332 @@
+//! Messages to text.
+//!
+//! ```text
+//!  name: "a"                  fields by number, a repeated one as many times as it has elements
+//!  point {                    messages; groups by the name of their type
+//!    x: 1
+//!  }
+//!  sizes { key: "k" value: 3 }   maps by key
+//!  [pkg.ext]: 5               extensions
+//!  99: 0x00000001             unknown fields, if asked for
+//! ```
+
+use alloc::string::String;
+use core::fmt::{self, Write};
+
+use crate::decode::limits::DEPTH_MAX;
+use crate::decode::{Field, Reader, Value as Wire};
+use crate::descriptor;
+use crate::dynamic::schema::{FieldData, Schema, Symbol, Type, short};
+use crate::dynamic::{DynamicMessage, MessageDescriptor, Value};
+use crate::error::DecodeError;
+use crate::unknown::UnknownFields;
+
+/// How to print.
+#[derive(Clone, Copy, Debug)]
+pub struct PrintOptions {
+    /// Everything in one line, without an end of line.
+    pub single_line: bool,
+    /// Unknown fields by number, after the known ones. What has a length is shown as a message if
+    /// it looks like one. Such text cannot be read again.
+    pub unknown_fields: bool,
+    /// What a `google.protobuf.Any` holds, where the pool knows its type.
+    pub expand_any: bool,
+    /// ASCII only: all other characters of strings as octal escapes.
+    pub ascii: bool,
+}
+
+impl Default for PrintOptions {
+    fn default() -> Self {
+        Self { single_line: false, unknown_fields: false, expand_any: true, ascii: false }
+    }
+}
+
+/// `message` as text.
+#[must_use]
+pub fn print(message: &DynamicMessage, options: &PrintOptions) -> String {
+    let mut text = String::new();
+    // A string takes everything.
+    let _ = write(message, options, &mut text);
+    text
+}
+
+/// Prints `message` to `out`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write<W: Write + ?Sized>(
+    message: &DynamicMessage,
+    options: &PrintOptions,
+    out: &mut W,
+) -> fmt::Result {
+    let schema = &*message.descriptor().pool().0;
+    Printer { out, options, schema, level: 0, first: true }.message(message)
+}
+
+/// The message of the generated type `descriptor` encoded in `bytes`, as text.
+///
+/// Who prints many messages of one type makes a [`Pool`](crate::dynamic::Pool) of it once.
+///
+/// # Errors
+/// [`DecodeError`] if `bytes` is no such message.
+pub fn print_bytes(
+    descriptor: &'static descriptor::MessageDescriptor,
+    bytes: &[u8],
+    options: &PrintOptions,
+) -> Result<String, DecodeError> {
+    Ok(print(&DynamicMessage::decode(MessageDescriptor::from(descriptor), bytes)?, options))
+}
+
+/// Levels of messages guessed out of unknown bytes.
+const GUESS_MAX: u32 = 10;
+
+struct Printer<'p, W: ?Sized> {
+    out: &'p mut W,
+    options: &'p PrintOptions,
+    schema: &'p Schema,
+    level: u32,
+    /// Nothing stands in the line yet.
+    first: bool,
+}
+
+impl<W: Write + ?Sized> Printer<'_, W> {
+    fn begin(&mut self) -> fmt::Result {
+        if self.options.single_line {
+            if !self.first {
+                self.out.write_char(' ')?;
+            }
+            self.first = false;
+            return Ok(());
+        }
+        for _ in 0..self.level {
+            self.out.write_str("  ")?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> fmt::Result {
+        if self.options.single_line { Ok(()) } else { self.out.write_char('\n') }
+    }
+
+    /// `name { ... }`, of which the name is written.
+    fn nested(&mut self, inside: impl FnOnce(&mut Self) -> fmt::Result) -> fmt::Result {
+        self.out.write_str(" {")?;
+        self.end()?;
+        self.level += 1;
+        inside(self)?;
+        self.level -= 1;
+        self.begin()?;
+        self.out.write_char('}')?;
+        self.end()
+    }
+
+    fn message(&mut self, message: &DynamicMessage) -> fmt::Result {
+        if self.options.expand_any && self.any(message)? {
+            return Ok(());
+        }
+        for (number, value) in &message.fields {
+            let Some(data) = self.schema.numbered(message.descriptor.index, *number) else {
+                continue;
+            };
+            match value {
+                Value::List(values) => {
+                    values.iter().try_for_each(|value| self.field(data, value))?;
+                }
+                Value::Map(entries) => {
+                    for (key, value) in entries {
+                        self.entry(data, &key.clone().into(), value)?;
+                    }
+                }
+                value => self.field(data, value)?,
+            }
+        }
+        if self.options.unknown_fields {
+            self.unknown(&message.unknown)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, data: &FieldData, key: &Value, value: &Value) -> fmt::Result {
+        let schema = self.schema;
+        let Some(entry) = data.entry() else { return Ok(()) };
+        self.begin()?;
+        self.name(data)?;
+        self.nested(|inner| {
+            for (number, value) in [(1, key), (2, value)] {
+                if let Some(part) = schema.numbered(entry, number) {
+                    inner.field(part, value)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn field(&mut self, data: &FieldData, value: &Value) -> fmt::Result {
+        self.begin()?;
+        self.name(data)?;
+        if let Value::Message(message) = value {
+            return self.nested(|inner| inner.message(message));
+        }
+        self.out.write_str(": ")?;
+        self.scalar(data.ty, value)?;
+        self.end()
+    }
+
+    fn name(&mut self, data: &FieldData) -> fmt::Result {
+        let Type::Message(index) = data.ty else {
+            return match data.extension {
+                true => write!(self.out, "[{}]", data.name),
+                false => self.out.write_str(&data.name),
+            };
+        };
+        let full_name = &*self.schema.message(index).full_name;
+        let set = data.extension && self.schema.message(data.parent).message_set;
+        match data.name.rsplit_once('.') {
+            // An extension that a member of a message set declares for itself goes by its name.
+            Some((scope, _)) if set && scope == full_name => write!(self.out, "[{full_name}]"),
+            _ if data.extension => write!(self.out, "[{}]", data.name),
+            _ if data.group_like => self.out.write_str(short(full_name)),
+            _ => self.out.write_str(&data.name),
+        }
+    }
+
+    fn scalar(&mut self, ty: Type, value: &Value) -> fmt::Result {
+        match value {
+            Value::Bool(value) => write!(self.out, "{value}"),
+            Value::I32(value) => write!(self.out, "{value}"),
+            Value::I64(value) => write!(self.out, "{value}"),
+            Value::U32(value) => write!(self.out, "{value}"),
+            Value::U64(value) => write!(self.out, "{value}"),
+            Value::F32(value) => {
+                let magnitude = f64::from(value.abs());
+                float(self.out, magnitude, value.is_nan(), *value, value)
+            }
+            Value::F64(value) => float(self.out, value.abs(), value.is_nan(), *value, value),
+            Value::String(text) => quoted(self.out, text.as_bytes(), self.options.ascii),
+            Value::Bytes(bytes) => quoted(self.out, bytes, true),
+            Value::Enum(number) => {
+                let Type::Enum(index) = ty else { return write!(self.out, "{number}") };
+                match self.schema.enumeration(index).name_of(*number) {
+                    Some(name) => self.out.write_str(name),
+                    None => write!(self.out, "{number}"),
+                }
+            }
+            Value::Message(_) | Value::List(_) | Value::Map(_) => Ok(()),
+        }
+    }
+
+    /// The content of an `Any`; false if it has to be shown as it is.
+    fn any(&mut self, message: &DynamicMessage) -> Result<bool, fmt::Error> {
+        if message.descriptor().full_name() != super::ANY || self.level >= DEPTH_MAX {
+            return Ok(false);
+        }
+        // Nothing may be lost: only the two fields, and of those the second may be absent.
+        let url = message.fields.get(&1).and_then(Value::as_str);
+        let bytes = match message.fields.get(&2) {
+            None => &[],
+            Some(Value::Bytes(bytes)) => bytes.as_slice(),
+            Some(_) => return Ok(false),
+        };
+        let Some((url, (_, name))) = url.and_then(|url| Some((url, url.rsplit_once('/')?))) else {
+            return Ok(false);
+        };
+        let Some(Symbol::Message(index)) = self.schema.symbols.get(name) else { return Ok(false) };
+        let inner = message.descriptor().pool().message_at(*index);
+        let Ok(inner) = DynamicMessage::decode(inner, bytes) else { return Ok(false) };
+        if !super::parser::is_url(url) {
+            return Ok(false);
+        }
+        self.begin()?;
+        write!(self.out, "[{url}]")?;
+        self.nested(|printer| printer.message(&inner))?;
+        if self.options.unknown_fields {
+            self.unknown(&message.unknown)?;
+        }
+        Ok(true)
+    }
+
+    fn unknown(&mut self, fields: &UnknownFields) -> fmt::Result {
+        self.unknown_bytes(fields.as_bytes(), GUESS_MAX)
+    }
+
+    /// Fields known to be whole.
+    fn unknown_bytes(&mut self, bytes: &[u8], guesses: u32) -> fmt::Result {
+        let mut reader = Reader::new(bytes);
+        while let Ok(Some(field)) = reader.next_field() {
+            self.unknown_field(&field, guesses)?;
+        }
+        Ok(())
+    }
+
+    fn unknown_field(&mut self, field: &Field<'_>, guesses: u32) -> fmt::Result {
+        self.begin()?;
+        write!(self.out, "{}", field.number)?;
+        match field.value {
+            Wire::Varint(bits) => write!(self.out, ": {bits}")?,
+            Wire::Fixed32(bits) => write!(self.out, ": 0x{bits:08x}")?,
+            Wire::Fixed64(bits) => write!(self.out, ": 0x{bits:016x}")?,
+            Wire::Len(bytes) if guesses > 0 && looks_like_message(bytes) => {
+                return self.nested(|inner| inner.unknown_bytes(bytes, guesses - 1));
+            }
+            Wire::Group(body) if self.level < 2 * DEPTH_MAX => {
+                return self.nested(|inner| inner.unknown_bytes(body, guesses));
+            }
+            Wire::Len(bytes) | Wire::Group(bytes) => {
+                self.out.write_str(": ")?;
+                quoted(self.out, bytes, true)?;
+            }
+        }
+        self.end()
+    }
+}
+
+/// Bytes that are a message with at least one field. Text seldom is.
+fn looks_like_message(bytes: &[u8]) -> bool {
+    let mut reader = Reader::new(bytes);
+    loop {
+        match reader.next_field() {
+            Ok(Some(_)) => {}
+            Ok(None) => return !bytes.is_empty(),
+            Err(_) => return false,
+        }
+    }
+}
+
+/// The shortest digits that read as the same number, with an exponent where zeros would pile up.
+fn float<W: Write + ?Sized>(
+    out: &mut W,
+    magnitude: f64,
+    nan: bool,
+    plain: impl fmt::Display,
+    exponent: &impl fmt::LowerExp,
+) -> fmt::Result {
+    match magnitude {
+        _ if nan => out.write_str("nan"),
+        0.0 | 1e-5..1e16 | f64::INFINITY => write!(out, "{plain}"),
+        _ => write!(out, "{exponent:e}"),
+    }
+}
+
+/// `bytes` in quotes; what is not printable is escaped as protobuf does it.
+fn quoted<W: Write + ?Sized>(out: &mut W, bytes: &[u8], ascii: bool) -> fmt::Result {
+    out.write_char('"')?;
+    for chunk in bytes.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            match letter {
+                '\n' => out.write_str("\\n")?,
+                '\r' => out.write_str("\\r")?,
+                '\t' => out.write_str("\\t")?,
+                '"' | '\'' | '\\' => write!(out, "\\{letter}")?,
+                ' '..='~' => out.write_char(letter)?,
+                '\u{a0}'.. if !ascii => out.write_char(letter)?,
+                _ => octal(out, letter.encode_utf8(&mut [0; 4]).as_bytes())?,
+            }
+        }
+        octal(out, chunk.invalid())?;
+    }
+    out.write_char('"')
+}
+
+fn octal<W: Write + ?Sized>(out: &mut W, bytes: &[u8]) -> fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(out, "\\{byte:03o}"))
+}
