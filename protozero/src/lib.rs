@@ -95,6 +95,7 @@ pub mod message;
 #[cfg(feature = "alloc")]
 #[doc(hidden)]
 pub mod owned;
+pub mod rewrite;
 #[doc(hidden)]
 pub mod rt;
 mod service;
