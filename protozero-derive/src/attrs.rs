@@ -3,58 +3,9 @@
 use proc_macro2::Span;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, Ident, LitInt, Token};
+use syn::{Attribute, Expr, Ident, LitInt, Token, parenthesized};
 
-/// What protobuf writes for one value, by its name in `#[pb(...)]`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    /// Numbers and bool: the marker type in `rt` and the one Rust type that holds it.
-    Scalar {
-        marker: &'static str,
-        rust: &'static str,
-    },
-    String,
-    Bytes,
-    Enumeration,
-    Message,
-}
-
-const SCALARS: &[(&str, &str, &str)] = &[
-    ("int32", "Int32", "i32"),
-    ("int64", "Int64", "i64"),
-    ("uint32", "Uint32", "u32"),
-    ("uint64", "Uint64", "u64"),
-    ("sint32", "Sint32", "i32"),
-    ("sint64", "Sint64", "i64"),
-    ("fixed32", "Fixed32", "u32"),
-    ("fixed64", "Fixed64", "u64"),
-    ("sfixed32", "Sfixed32", "i32"),
-    ("sfixed64", "Sfixed64", "i64"),
-    ("float", "Float", "f32"),
-    ("double", "Double", "f64"),
-    ("bool", "Bool", "bool"),
-];
-const OTHERS: &[&str] = &["string", "bytes", "enumeration", "message", "oneof", "unknown"];
-
-impl Kind {
-    fn from_name(name: &str) -> Option<Kind> {
-        if let Some(&(_, marker, rust)) = SCALARS.iter().find(|scalar| scalar.0 == name) {
-            return Some(Kind::Scalar { marker, rust });
-        }
-        Some(match name {
-            "string" => Kind::String,
-            "bytes" => Kind::Bytes,
-            "enumeration" => Kind::Enumeration,
-            "message" => Kind::Message,
-            _ => return None,
-        })
-    }
-
-    /// May many of these share one length-delimited field?
-    pub(crate) fn packable(self) -> bool {
-        matches!(self, Kind::Scalar { .. } | Kind::Enumeration)
-    }
-}
+use crate::kind::{self, Kind};
 
 /// A field number with the place it was written at.
 #[derive(Clone, Debug)]
@@ -81,19 +32,36 @@ impl Parse for Number {
 }
 
 /// Words after the number.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default)]
 pub(crate) struct Flags {
     pub(crate) repeated: Option<Span>,
     pub(crate) packed: Option<Span>,
     pub(crate) boxed: Option<Span>,
+    pub(crate) required: Option<Span>,
+    pub(crate) utf8: Option<Span>,
+    pub(crate) default: Option<Expr>,
 }
 
 /// One `#[pb(...)]`, understood.
-#[derive(Debug)]
 pub(crate) enum Pb {
-    Field { kind: Kind, number: Number, flags: Flags },
-    Oneof { numbers: Vec<Number> },
-    Unknown,
+    Field {
+        kind: Kind,
+        number: Number,
+        flags: Flags,
+    },
+    Map {
+        key: Kind,
+        value: Kind,
+        number: Number,
+        flags: Flags,
+    },
+    Oneof {
+        numbers: Vec<Number>,
+    },
+    /// Where the message is open to extensions if it is.
+    Unknown {
+        extensions: bool,
+    },
 }
 
 impl Parse for Pb {
@@ -102,14 +70,17 @@ impl Parse for Pb {
             return Err(input.error("expected a kind, as in #[pb(uint32, 3)]"));
         }
         let word: Ident = input.parse()?;
-        let name = word.to_string();
-        let pb = match name.as_str() {
-            "unknown" => Pb::Unknown,
+        let pb = match word.to_string().as_str() {
+            "unknown" => Pb::Unknown { extensions: extensions(input)? },
             "oneof" => Pb::Oneof { numbers: numbers(input, &word)? },
+            "map" => {
+                let (key, value) = entry(input, &word)?;
+                comma(input)?;
+                Pb::Map { key, value, number: input.parse()?, flags: flags(input)? }
+            }
             _ => {
-                let kind = Kind::from_name(&name)
-                    .ok_or_else(|| syn::Error::new(word.span(), unknown_kind(&name)))?;
-                comma(input, "expected `,` and a field number, as in #[pb(uint32, 3)]")?;
+                let kind = kind(&word)?;
+                comma(input)?;
                 Pb::Field { kind, number: input.parse()?, flags: flags(input)? }
             }
         };
@@ -120,11 +91,61 @@ impl Parse for Pb {
     }
 }
 
-fn comma(input: ParseStream<'_>, message: &str) -> syn::Result<()> {
+fn kind(word: &Ident) -> syn::Result<Kind> {
+    let name = word.to_string();
+    Kind::from_name(&name).ok_or_else(|| syn::Error::new(word.span(), kind::unknown(&name)))
+}
+
+fn comma(input: ParseStream<'_>) -> syn::Result<()> {
     if !input.peek(Token![,]) {
-        return Err(input.error(message));
+        return Err(input.error("expected `,` and a field number, as in #[pb(uint32, 3)]"));
     }
     input.parse::<Token![,]>().map(drop)
+}
+
+/// `(KEY, VALUE)` of a map.
+fn entry(input: ParseStream<'_>, map: &Ident) -> syn::Result<(Kind, Kind)> {
+    const EXAMPLE: &str = "a map says what it holds, as in #[pb(map(string, message), 3)]";
+    if !input.peek(syn::token::Paren) {
+        return Err(syn::Error::new(map.span(), EXAMPLE));
+    }
+    let inner;
+    parenthesized!(inner in input);
+    let key: Ident = inner.parse()?;
+    let key_kind = kind(&key)?;
+    if !key_kind.key() {
+        let message = format!("`{key}` cannot be a key: integers, bool and string can");
+        return Err(syn::Error::new(key.span(), message));
+    }
+    if !inner.peek(Token![,]) {
+        return Err(inner.error(EXAMPLE));
+    }
+    inner.parse::<Token![,]>()?;
+    let value: Ident = inner.parse()?;
+    let value_kind = kind(&value)?;
+    if value_kind == Kind::Group {
+        return Err(syn::Error::new(value.span(), "protobuf has no maps of groups"));
+    }
+    if !inner.is_empty() {
+        return Err(inner.error(EXAMPLE));
+    }
+    Ok((key_kind, value_kind))
+}
+
+fn extensions(input: ParseStream<'_>) -> syn::Result<bool> {
+    if !input.peek(Token![,]) {
+        return Ok(false);
+    }
+    input.parse::<Token![,]>()?;
+    if input.is_empty() {
+        return Ok(false);
+    }
+    let word: Ident = input.parse()?;
+    if word != "extensions" {
+        let message = format!("`{word}` is not `extensions`, all that can be said here");
+        return Err(syn::Error::new(word.span(), message));
+    }
+    Ok(true)
 }
 
 fn numbers(input: ParseStream<'_>, word: &Ident) -> syn::Result<Vec<Number>> {
@@ -151,56 +172,65 @@ fn flags(input: ParseStream<'_>) -> syn::Result<Flags> {
             break;
         }
         let word: Ident = input.parse()?;
-        let place = match word.to_string().as_str() {
-            "repeated" => &mut flags.repeated,
-            "packed" => &mut flags.packed,
-            "boxed" => &mut flags.boxed,
-            other => {
-                let message = format!("`{other}` is none of `repeated`, `packed`, `boxed`");
-                return Err(syn::Error::new(word.span(), message));
+        let again = match word.to_string().as_str() {
+            "repeated" => flags.repeated.replace(word.span()).is_some(),
+            "packed" => flags.packed.replace(word.span()).is_some(),
+            "boxed" => flags.boxed.replace(word.span()).is_some(),
+            "required" => flags.required.replace(word.span()).is_some(),
+            "utf8" => flags.utf8.replace(word.span()).is_some(),
+            "default" => {
+                if !input.peek(Token![=]) {
+                    let message = "a default has a value, as in `default = 7`";
+                    return Err(syn::Error::new(word.span(), message));
+                }
+                input.parse::<Token![=]>()?;
+                flags.default.replace(input.parse()?).is_some()
             }
+            other => return Err(syn::Error::new(word.span(), unknown_flag(other))),
         };
-        if place.replace(word.span()).is_some() {
+        if again {
             return Err(syn::Error::new(word.span(), format!("`{word}` is said twice")));
         }
     }
     Ok(flags)
 }
 
-fn unknown_kind(name: &str) -> String {
-    let names = || SCALARS.iter().map(|scalar| scalar.0).chain(OTHERS.iter().copied());
-    let known = names().collect::<Vec<_>>().join(", ");
-    // What people type by habit from other libraries and from Rust itself.
-    let habit = match name {
-        "enum" => Some("enumeration"),
-        "i32" => Some("int32"),
-        "i64" => Some("int64"),
-        "u32" => Some("uint32"),
-        "u64" => Some("uint64"),
-        "f32" => Some("float"),
-        "f64" => Some("double"),
-        "str" | "String" => Some("string"),
-        "msg" => Some("message"),
-        _ => names().find(|known| known.eq_ignore_ascii_case(name)),
-    };
-    match habit {
-        Some(meant) => format!("unknown kind `{name}`: did you mean `{meant}`?"),
-        None => format!("unknown kind `{name}`; the kinds are {known}"),
+fn unknown_flag(name: &str) -> String {
+    match name {
+        "optional" => "write `Option<T>` instead of `optional`: the type says it".into(),
+        "tag" => "write the number without `tag`, as in #[pb(uint32, 3)]".into(),
+        _ => format!(
+            "`{name}` is none of `repeated`, `packed`, `boxed`, `required`, `utf8`, `default = ...`"
+        ),
     }
 }
 
 /// The one `#[pb(...)]` among `attrs`; `owner` names the field or variant in messages.
 pub(crate) fn find(attrs: &[Attribute], owner: &Ident, what: &str) -> syn::Result<Pb> {
-    let mut found = attrs.iter().filter(|attr| attr.path().is_ident("pb"));
-    let Some(attr) = found.next() else {
-        let message = format!(
-            "{what} `{owner}` has no #[pb(...)]: say its kind and number, as in #[pb(uint32, 3)]"
-        );
-        return Err(syn::Error::new(owner.span(), message));
-    };
-    if let Some(second) = found.next() {
-        let message = format!("{what} `{owner}` has a second #[pb(...)]");
-        return Err(syn::Error::new(second.span(), message));
+    match one(attrs, owner, what)? {
+        Some(attr) => attr.parse_args(),
+        None => {
+            let message = format!(
+                "{what} `{owner}` has no #[pb(...)]: say its kind and number, as in #[pb(uint32, 3)]"
+            );
+            Err(syn::Error::new(owner.span(), message))
+        }
     }
-    attr.parse_args()
+}
+
+/// The `#[pb(...)]` among `attrs`, if there is one.
+pub(crate) fn one<'a>(
+    attrs: &'a [Attribute],
+    owner: &Ident,
+    what: &str,
+) -> syn::Result<Option<&'a Attribute>> {
+    let mut found = attrs.iter().filter(|attr| attr.path().is_ident("pb"));
+    let first = found.next();
+    match found.next() {
+        None => Ok(first),
+        Some(second) => {
+            let message = format!("{what} `{owner}` has a second #[pb(...)]");
+            Err(syn::Error::new(second.span(), message))
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! `#[derive(Message)]` and `#[derive(Oneof)]`: owned protobuf messages from plain Rust structs.
+//! `#[derive(Message)]`, `MessageView`, `Oneof` and `Enumeration`: protobuf messages from plain Rust.
 //!
 //! ```text
 //!  tokens ──attrs──▶ #[pb(...)] of one field ──model──▶ a struct that makes sense ──expand──▶ impl
@@ -10,28 +10,48 @@
 //!
 //! ```text
 //! #[pb(KIND, NUMBER)]            Option<T>: written when present;  T: written unless it is the default
+//! #[pb(KIND, NUMBER, required)]  T: always written; absent, it reads as the default
 //! #[pb(KIND, NUMBER, repeated)]  Vec<T>: one field an element
 //! #[pb(KIND, NUMBER, packed)]    Vec<T>: one field for all; numbers, bools and enumerations only
+//! #[pb(KIND, NUMBER, default = EXPR)]  Option<T>, and a getter `field_or_default`
+//! #[pb(string, NUMBER, utf8)]    what is not UTF-8 is an error; else it is kept as unknown
 //! #[pb(message, NUMBER, boxed)]  Option<Box<T>>: for messages that contain themselves
+//! #[pb(group, NUMBER)]           a message between two tags instead of behind a length
+//! #[pb(map(KIND, KIND), NUMBER)] BTreeMap<K, V> or HashMap<K, V>
 //! #[pb(oneof, NUMBER, ...)]      Option<E> where E derives Oneof and has exactly these numbers
 //! #[pb(unknown)]                 protozero::UnknownFields: what the struct does not know, verbatim
+//! #[pb(unknown, extensions)]     the same, of a message that is open to extensions
 //!
 //! KIND = int32 int64 uint32 uint64 sint32 sint64 fixed32 fixed64 sfixed32 sfixed64
-//!        float double bool string bytes enumeration message
+//!        float double bool string bytes enumeration message group
 //! ```
+//!
+//! A `string` is held by `String`, `Cow<str>` or `Box<str>`, `bytes` by `Vec<u8>`, `Cow<[u8]>`,
+//! `Box<[u8]>` or `bytes::Bytes`. A struct with a lifetime that derives `MessageView` may hold `&str`,
+//! `&[u8]` and `Cow`s that borrow from the bytes it is decoded from.
 //!
 //! Each variant of a oneof holds one value and carries `#[pb(KIND, NUMBER)]`, with `boxed` where
 //! the value is a `Box`. Presence is read off the written type: its last path segment must be
-//! called `Option`, `Vec` or `Box`, a macro cannot look through an alias.
+//! called `Option`, `Vec`, `Box` and so on, a macro cannot look through an alias.
 //!
-//! The expansion is safe code that names nothing but `::protozero::rt` and `::core`; one call a
-//! field in each direction. Fields are written in the order of declaration, unknown ones last.
+//! A Rust enum that derives `Enumeration` is closed, a struct around an `i32` is open:
+//!
+//! ```text
+//! #[pb(name = "pkg.Mode")]                 NAME in the schema, else that of the type
+//! enum Mode { Off = 0, #[pb(name = "M_ON")] On = 1 }       values OFF and M_ON, and no others
+//! #[pb(values(OFF = 0, ON = 1))]
+//! struct Mode(i32);                        Mode::OFF, Mode::ON, and any other number
+//! ```
+//!
+//! The expansion is safe code that names nothing but `::protozero` and `::core`; one call a field in
+//! each direction. Fields stand in the encoding in the order of declaration, unknown ones last.
 
 #![forbid(unsafe_code)]
 
 mod attrs;
 mod diag;
 mod expand;
+mod kind;
 mod model;
 #[cfg(test)]
 mod tests;
@@ -41,19 +61,38 @@ use proc_macro::TokenStream;
 /// Implements `protozero::Message` for a struct with named fields; see the crate's own page.
 #[proc_macro_derive(Message, attributes(pb))]
 pub fn derive_message(input: TokenStream) -> TokenStream {
-    diag::tokens(message(input.into())).into()
+    diag::tokens(message(input.into(), false)).into()
 }
 
-/// Implements `protozero::rt::Oneof` for an enum whose variants hold one value each.
+/// Implements `protozero::MessageView` for a struct with named fields and one lifetime; see the
+/// crate's own page.
+#[proc_macro_derive(MessageView, attributes(pb))]
+pub fn derive_message_view(input: TokenStream) -> TokenStream {
+    diag::tokens(message(input.into(), true)).into()
+}
+
+/// Makes an enum whose variants hold one value each the type of a `#[pb(oneof, ...)]` field.
 #[proc_macro_derive(Oneof, attributes(pb))]
 pub fn derive_oneof(input: TokenStream) -> TokenStream {
     diag::tokens(oneof(input.into())).into()
 }
 
-fn message(input: proc_macro2::TokenStream) -> syn::Result<proc_macro2::TokenStream> {
-    Ok(expand::message(&model::Message::new(syn::parse2(input)?)?))
+/// Implements `protozero::Enumeration` for an enum without data or a struct around an `i32`.
+#[proc_macro_derive(Enumeration, attributes(pb))]
+pub fn derive_enumeration(input: TokenStream) -> TokenStream {
+    diag::tokens(enumeration(input.into())).into()
 }
 
-fn oneof(input: proc_macro2::TokenStream) -> syn::Result<proc_macro2::TokenStream> {
+type Tokens = proc_macro2::TokenStream;
+
+fn message(input: Tokens, view: bool) -> syn::Result<Tokens> {
+    Ok(expand::message(&model::Message::new(syn::parse2(input)?, view)?))
+}
+
+fn oneof(input: Tokens) -> syn::Result<Tokens> {
     Ok(expand::oneof(&model::Oneof::new(syn::parse2(input)?)?))
+}
+
+fn enumeration(input: Tokens) -> syn::Result<Tokens> {
+    Ok(expand::enumeration(&model::Enumeration::new(syn::parse2(input)?)?))
 }

@@ -25,7 +25,11 @@ fn inputs(name: &str) -> Vec<(String, String)> {
 /// Expands as the compiler would, by the `#[derive(...)]` the item carries.
 fn expand(source: &str) -> syn::Result<TokenStream> {
     let tokens: TokenStream = source.parse().unwrap();
-    if source.contains("Oneof)]") { crate::oneof(tokens) } else { crate::message(tokens) }
+    match source {
+        _ if source.contains("Oneof)]") => crate::oneof(tokens),
+        _ if source.contains("Enumeration)]") => crate::enumeration(tokens),
+        _ => crate::message(tokens, source.contains("MessageView)]")),
+    }
 }
 
 fn snapshot(directory: &str, name: &str, content: &str) {

@@ -112,6 +112,11 @@ pub enum WriteError {
     },
     /// What takes the bytes out of a sink's window failed; the sink has the reason.
     Output,
+    /// An owned message with more than `depth` levels of messages inside it: no reader goes so deep.
+    TooDeep {
+        /// Levels that can be written.
+        depth: u32,
+    },
 }
 
 impl fmt::Display for WriteError {
@@ -125,6 +130,7 @@ impl fmt::Display for WriteError {
                 write!(f, "message outgrows the window of {len} bytes that its length waits in")
             }
             Self::Output => f.write_str("the output behind the window failed"),
+            Self::TooDeep { depth } => write!(f, "messages nested deeper than {depth} levels"),
         }
     }
 }

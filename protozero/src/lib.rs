@@ -89,6 +89,8 @@ pub mod descriptor;
 #[cfg(feature = "text")]
 pub mod dynamic;
 pub mod encode;
+#[cfg(feature = "alloc")]
+mod enumeration;
 mod error;
 #[cfg(feature = "alloc")]
 pub mod message;
@@ -113,9 +115,9 @@ pub use decode::{DecodeContext, Field, Reader, ScatteredReader, Value};
 pub use encode::{OpenSlots, Range, Scope, Sink, Slot, Stream, StreamOf};
 pub use error::{DecodeError, DecodeErrorKind, WriteError};
 #[cfg(feature = "alloc")]
-pub use message::{Enumeration, Message};
+pub use message::{Enumeration, Message, MessageView, Output};
 #[cfg(feature = "derive")]
-pub use protozero_derive::{Message, Oneof};
+pub use protozero_derive::{Enumeration, Message, MessageView, Oneof};
 pub use rt::Writer;
 pub use service::CallError;
 #[cfg(feature = "alloc")]

@@ -1,29 +1,41 @@
 //! Owned messages: plain structs that know how to become bytes and back.
 //!
 //! ```text
-//!            decode, merge                       encode_into
-//!  &[u8] ──▶ Reader ──Field──▶ merge_field ──▶ struct ──▶ Scope ──▶ any sink
+//!            decode, merge                         encode_*
+//!  &[u8] ──▶ Reader ──Field──▶ merge_field ──▶ struct ──▶ bytes, back to front ──▶ any output
 //!                                 │                ▲
-//!                                 └─ UnknownFields ┘  verbatim, written after the known ones
+//!                                 └─ UnknownFields ┘  verbatim, behind the known ones
 //! ```
 //!
-//! `#[derive(protozero::Message)]` writes the two methods that differ from struct to struct. What
+//! `#[derive(protozero::Message)]` writes the two functions that differ from struct to struct. What
 //! protobuf asks of a parser holds: a singular number met again replaces the old value, a message
 //! met again is merged into the old one, repeated fields grow, packed and unpacked runs are the same
-//! thing, and of a oneof the last member wins.
+//! thing, of a oneof the last member wins, and of a key the last value.
 //!
-//! Where protobuf leaves a choice, nothing is lost: a known number with a foreign wire type, and a
-//! `string` that is not UTF-8 (the C++ tools never check), are kept among the unknown fields.
+//! Where protobuf leaves a choice, nothing is lost: a known number with a foreign wire type, a number
+//! that a closed enumeration has not, and a `string` that is not UTF-8 (the C++ tools never check
+//! those of proto2), are kept among the unknown fields. A string declared `utf8` is checked instead.
+//!
+//! The same value gives the same bytes: fields in the order of their declaration, entries of a map in
+//! the order of their keys, lengths in their shortest form.
+//!
+//! # Depth
+//!
+//! Both directions refuse messages nested deeper than [`DEPTH_MAX`](crate::decode::limits::DEPTH_MAX)
+//! levels, so neither overflows the stack, and what is encoded can be decoded. What the compiler
+//! derives (`Drop`, `Clone`, `PartialEq`, `Debug`) recurses as deep as the value goes: a chain of a
+//! hundred thousand boxes, which only code can build and no input, is to be taken apart in a loop.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cell::Cell;
-use core::fmt::{self, Debug};
+use core::fmt::Debug;
 
-use crate::decode::{DecodeContext, Field, Reader};
-use crate::encode::Scope;
+use crate::decode::DecodeContext;
+use crate::encode::{Scope, Sink, StreamOf};
+pub use crate::enumeration::{Enumeration, debug_enum};
 use crate::error::{DecodeError, WriteError};
-use crate::sink::HeapSink;
+use crate::owned::{Encode, Encoder, Merge, frame, merge_all};
 
 /// What decoding may allocate for the structs of nested messages, in bytes per byte of input.
 ///
@@ -34,50 +46,167 @@ const GROWTH_MAX: usize = 512;
 /// What decoding may allocate for nested messages whatever the size of the input, in bytes.
 const GROWTH_FREE: usize = 4 << 20;
 
-/// A struct that stands for a protobuf message.
-pub trait Message: Default + Clone + PartialEq + Debug {
-    /// Writes all fields into the open message `out`, in the order of their declaration, unknown
-    /// ones last. The same value gives the same bytes.
-    fn encode_into(&self, out: &mut Scope<'_>);
+/// Messages up to this size are encoded on the stack first, in bytes.
+const SCRATCH_LEN: usize = 512;
 
-    /// Takes over one field, as met on the wire.
+/// A place to append encoded messages to.
+pub trait Output {
+    /// Appends one encoded message.
     ///
     /// # Errors
-    /// [`DecodeError`] if the field holds a malformed message or packed run; its offset counts from
-    /// the beginning of `field.raw`.
-    fn merge_field(
-        &mut self,
-        field: Field<'_>,
-        context: DecodeContext<'_>,
-    ) -> Result<(), DecodeError>;
+    /// [`WriteError`] if it has no room.
+    fn append(&mut self, message: &[u8]) -> Result<(), WriteError>;
+}
 
-    /// Takes over all fields of `bytes` within the budget of `context`.
-    ///
-    /// # Errors
-    /// As [`Message::merge`].
-    fn merge_within(
-        &mut self,
-        bytes: &[u8],
-        context: DecodeContext<'_>,
-    ) -> Result<(), DecodeError> {
-        let mut reader = Reader::new(bytes);
-        loop {
-            let start = reader.position();
-            let Some(field) = reader.next_field()? else { return Ok(()) };
-            self.merge_field(field, context)
-                .map_err(|error| error.kind.at(start + error.offset))?;
+impl Output for Vec<u8> {
+    fn append(&mut self, message: &[u8]) -> Result<(), WriteError> {
+        self.extend_from_slice(message);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "bytes")]
+impl Output for bytes::BytesMut {
+    fn append(&mut self, message: &[u8]) -> Result<(), WriteError> {
+        self.extend_from_slice(message);
+        Ok(())
+    }
+}
+
+/// Each message is a root message of the stream.
+impl<S: Sink> Output for StreamOf<S> {
+    fn append(&mut self, message: &[u8]) -> Result<(), WriteError> {
+        self.root().raw(message);
+        self.error().map_or(Ok(()), Err)
+    }
+}
+
+/// The methods that owned messages and views have in common, given to both under the same names.
+macro_rules! encoding {
+    () => {
+        /// Bytes of the encoding of this message.
+        #[must_use]
+        fn encoded_len(&self) -> usize {
+            let mut out = Encoder::counting();
+            self.encode_fields(&mut out);
+            out.len()
         }
-    }
 
-    /// Takes over all fields of `bytes`, as if the encoding of `self` stood before them.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if `bytes` is no message; the fields before the error are merged then.
-    fn merge(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        let growth = Cell::new(bytes.len().saturating_mul(GROWTH_MAX).saturating_add(GROWTH_FREE));
-        self.merge_within(bytes, DecodeContext::new().with_growth(&growth))
-    }
+        /// The encoding of this message.
+        ///
+        /// # Errors
+        /// [`WriteError::TooLong`] if it has more than 2^31-1 bytes, [`WriteError::TooDeep`] if it
+        /// is nested deeper than readers go.
+        fn try_encode_to_vec(&self) -> Result<Vec<u8>, WriteError> {
+            let mut scratch = [0; SCRATCH_LEN];
+            let mut out = Encoder::spilling(&mut scratch);
+            self.encode_fields(&mut out);
+            out.into_vec()
+        }
 
+        /// The encoding of this message.
+        ///
+        /// # Panics
+        /// Where [`try_encode_to_vec`](Self::try_encode_to_vec) has an error: if no reader would
+        /// accept the message, for its size or its depth.
+        #[must_use]
+        fn encode_to_vec(&self) -> Vec<u8> {
+            match self.try_encode_to_vec() {
+                Ok(bytes) => bytes,
+                Err(error) => panic!("{error}"),
+            }
+        }
+
+        /// Appends the encoding of this message to a vector, a stream or another [`Output`].
+        ///
+        /// # Errors
+        /// As [`try_encode_to_vec`](Self::try_encode_to_vec), and those of the output; nothing is
+        /// appended then.
+        fn encode(&self, output: &mut impl Output) -> Result<(), WriteError> {
+            let mut scratch = [0; SCRATCH_LEN];
+            let mut out = Encoder::spilling(&mut scratch);
+            self.encode_fields(&mut out);
+            output.append(out.written()?)
+        }
+
+        /// Writes the encoding of this message to the front of `buffer`; its length in bytes.
+        ///
+        /// # Errors
+        /// As [`try_encode_to_vec`](Self::try_encode_to_vec), and [`WriteError::Full`] if `buffer` is
+        /// too short; what it holds then is unspecified.
+        fn encode_to_slice(&self, buffer: &mut [u8]) -> Result<usize, WriteError> {
+            let mut out = Encoder::fixed(buffer);
+            self.encode_fields(&mut out);
+            out.into_front()
+        }
+
+        /// Writes all fields into the open message `scope`.
+        ///
+        /// # Errors
+        /// As [`try_encode_to_vec`](Self::try_encode_to_vec); nothing is written then. Errors of the
+        /// stream are reported by the stream.
+        fn encode_into(&self, scope: &mut Scope<'_>) -> Result<(), WriteError> {
+            let mut scratch = [0; SCRATCH_LEN];
+            let mut out = Encoder::spilling(&mut scratch);
+            self.encode_fields(&mut out);
+            scope.raw(out.written()?);
+            Ok(())
+        }
+
+        /// Appends the length of this message, as a varint, and the message.
+        ///
+        /// # Errors
+        /// As [`encode`](Self::encode).
+        fn encode_length_delimited(&self, output: &mut impl Output) -> Result<(), WriteError> {
+            let mut scratch = [0; SCRATCH_LEN];
+            let mut out = Encoder::spilling(&mut scratch);
+            self.encode_fields(&mut out);
+            out.frame()?;
+            output.append(out.written()?)
+        }
+
+        /// The length of this message, as a varint, and the message.
+        ///
+        /// # Panics
+        /// As [`encode_to_vec`](Self::encode_to_vec).
+        #[must_use]
+        fn encode_length_delimited_to_vec(&self) -> Vec<u8> {
+            let mut bytes = Vec::new();
+            match self.encode_length_delimited(&mut bytes) {
+                Ok(()) => bytes,
+                Err(error) => panic!("{error}"),
+            }
+        }
+
+        /// Back to a message without fields.
+        fn clear(&mut self) {
+            *self = Self::default();
+        }
+    };
+}
+
+/// A struct that stands for a protobuf message and owns all of it.
+///
+/// ```
+/// use protozero::Message;
+///
+/// #[derive(Clone, PartialEq, Debug, Default, Message)]
+/// struct Point {
+///     #[pb(sint32, 1)]
+///     x: i32,
+///     #[pb(sint32, 2)]
+///     y: i32,
+///     #[pb(string, 3)]
+///     name: Option<String>,
+/// }
+///
+/// let point = Point { x: -1, y: 0, name: Some("p".into()) };
+/// let bytes = point.encode_to_vec();
+/// assert_eq!(bytes, b"\x08\x01\x1a\x01p");
+/// assert_eq!(Point::decode(&bytes)?, point);
+/// # Ok::<(), protozero::DecodeError>(())
+/// ```
+pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + Debug {
     /// The message encoded in `bytes`.
     ///
     /// # Errors
@@ -89,78 +218,96 @@ pub trait Message: Default + Clone + PartialEq + Debug {
         Ok(message)
     }
 
-    /// The encoding of this message.
+    /// Takes over all fields of `bytes`, as if the encoding of `self` stood before them.
     ///
     /// # Errors
-    /// [`WriteError::TooLong`] if some nested message has more than 2^28-1 bytes.
-    fn try_encode_to_vec(&self) -> Result<Vec<u8>, WriteError> {
-        let mut stream = HeapSink::stream();
-        self.encode_into(&mut stream.root());
-        stream.finish()
+    /// As [`Message::decode`]; the fields before the error are merged then.
+    fn merge(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+        let growth = Cell::new(growth(bytes));
+        self.merge_within(bytes, DecodeContext::new().with_growth(&growth))
     }
 
-    /// The encoding of this message.
+    /// Takes over all fields of `bytes` within the budget of `context`.
     ///
-    /// # Panics
-    /// If some nested message has more than 2^28-1 bytes: more than any reader would accept. Use
-    /// [`Message::try_encode_to_vec`] where data of that size may come in.
-    fn encode_to_vec(&self) -> Vec<u8> {
-        match self.try_encode_to_vec() {
-            Ok(bytes) => bytes,
-            Err(error) => panic!("{error}"),
-        }
-    }
-}
-
-/// A box is as good as what is in it: recursive messages need one.
-impl<M: Message> Message for Box<M> {
-    fn encode_into(&self, out: &mut Scope<'_>) {
-        M::encode_into(self, out);
-    }
-
-    fn merge_field(
+    /// # Errors
+    /// As [`Message::merge`].
+    fn merge_within(
         &mut self,
-        field: Field<'_>,
+        bytes: &[u8],
         context: DecodeContext<'_>,
     ) -> Result<(), DecodeError> {
-        M::merge_field(self, field, context)
+        merge_all(self, bytes, context)
     }
+
+    /// The message behind a length (a varint) at the front of `bytes`, which then begin after it.
+    ///
+    /// # Errors
+    /// As [`Message::decode`]; `bytes` stay as they are then.
+    fn decode_length_delimited(bytes: &mut &[u8]) -> Result<Self, DecodeError> {
+        let mut message = Self::default();
+        message.merge_length_delimited(bytes)?;
+        Ok(message)
+    }
+
+    /// Takes over the message behind a length at the front of `bytes`, which then begin after it.
+    ///
+    /// # Errors
+    /// As [`Message::merge`]; `bytes` stay as they are then.
+    fn merge_length_delimited(&mut self, bytes: &mut &[u8]) -> Result<(), DecodeError> {
+        let (body, rest) = frame(bytes)?;
+        let start = bytes.len() - rest.len() - body.len();
+        self.merge(body).map_err(|error| error.kind.at(start + error.offset))?;
+        *bytes = rest;
+        Ok(())
+    }
+
+    encoding!();
 }
 
-/// An open enumeration: any number is a value, some have names.
+impl<M: Message> Message for Box<M> {}
+
+/// A struct that stands for a protobuf message and borrows strings and bytes from its encoding.
 ///
-/// Open, because a newer peer may send a value we do not know, and it must survive a round trip.
-pub trait Enumeration: Copy + Default + PartialEq + Debug + 'static {
-    /// Full name, without a leading dot.
-    const NAME: &'static str;
-
-    /// Names and numbers in order of declaration; of two names of one number the first is ours.
-    const VALUES: &'static [(&'static str, i32)];
-
-    /// The value with this number.
-    fn from_i32(number: i32) -> Self;
-
-    /// The number of this value.
-    fn to_i32(self) -> i32;
-
-    /// The name of this value, if its number has one.
-    #[must_use]
-    fn name(self) -> Option<&'static str> {
-        let number = self.to_i32();
-        Self::VALUES.iter().find(|value| value.1 == number).map(|value| value.0)
+/// ```
+/// use protozero::MessageView;
+///
+/// #[derive(Clone, PartialEq, Debug, Default, MessageView)]
+/// struct Line<'a> {
+///     #[pb(string, 1)]
+///     text: &'a str,
+///     #[pb(string, 2, repeated)]
+///     tags: Vec<&'a str>,
+/// }
+///
+/// let bytes = b"\x0a\x02hi\x12\x01a\x12\x01b";
+/// let line = Line::decode(bytes)?;
+/// assert_eq!(line, Line { text: "hi", tags: vec!["a", "b"] });
+/// assert_eq!(line.encode_to_vec(), bytes);
+/// # Ok::<(), protozero::DecodeError>(())
+/// ```
+pub trait MessageView<'a>: Encode + Merge<'a> + Default + Clone + PartialEq + Debug {
+    /// The message encoded in `bytes`.
+    ///
+    /// # Errors
+    /// As [`Message::decode`].
+    fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut message = Self::default();
+        message.merge(bytes)?;
+        Ok(message)
     }
 
-    /// The value called `name`.
-    #[must_use]
-    fn from_name(name: &str) -> Option<Self> {
-        Self::VALUES.iter().find(|value| value.0 == name).map(|value| Self::from_i32(value.1))
+    /// Takes over all fields of `bytes`, as if the encoding of `self` stood before them.
+    ///
+    /// # Errors
+    /// As [`Message::merge`].
+    fn merge(&mut self, bytes: &'a [u8]) -> Result<(), DecodeError> {
+        let growth = Cell::new(growth(bytes));
+        merge_all(self, bytes, DecodeContext::new().with_growth(&growth))
     }
+
+    encoding!();
 }
 
-/// `Debug` of every enumeration: its name, or its number.
-pub fn debug_enum<E: Enumeration>(value: E, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    match value.name() {
-        Some(name) => f.write_str(name),
-        None => write!(f, "{}", value.to_i32()),
-    }
+fn growth(bytes: &[u8]) -> usize {
+    bytes.len().saturating_mul(GROWTH_MAX).saturating_add(GROWTH_FREE)
 }

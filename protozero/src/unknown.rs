@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::decode::{Field, Reader};
+use crate::wire::{tag, varint};
 
 /// Fields a message does not know, tags included, in the order they were met.
 ///
@@ -24,6 +25,43 @@ impl UnknownFields {
     /// Keeps `field`.
     pub fn push(&mut self, field: &Field<'_>) {
         self.bytes.extend_from_slice(field.raw);
+    }
+
+    /// Keeps a varint field.
+    ///
+    /// # Panics
+    /// If `number` is no field number.
+    pub fn push_varint(&mut self, number: u32, value: u64) {
+        self.push_tag(number, tag::VARINT);
+        self.push_bare(value);
+    }
+
+    /// Keeps a field of `bytes` with their length: a string, bytes, a message.
+    ///
+    /// # Panics
+    /// If `number` is no field number.
+    pub fn push_bytes(&mut self, number: u32, bytes: &[u8]) {
+        self.push_tag(number, tag::LEN);
+        self.push_bare(bytes.len() as u64);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn push_tag(&mut self, number: u32, wire_type: u32) {
+        assert!(number != 0 && number <= tag::NUMBER_MAX, "no field number: {number}");
+        self.push_bare(u64::from(tag::tag(number, wire_type)));
+    }
+
+    fn push_bare(&mut self, value: u64) {
+        let mut out = [0; varint::LEN_MAX];
+        let len = varint::encode(value, &mut out);
+        self.bytes.extend_from_slice(&out[..len]);
+    }
+
+    /// Keeps the fields for which `keep` says so, in their order.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Field<'_>) -> bool) {
+        let kept: Vec<u8> =
+            self.iter().filter(|field| keep(field)).flat_map(|field| field.raw).copied().collect();
+        self.bytes = kept;
     }
 
     /// True if there are none.

@@ -55,17 +55,34 @@ fn members(message: &Message, oneof: usize) -> impl Iterator<Item = &Field> {
 
 fn field(cx: &Context<'_>, f: &Field, name: &proc_macro2::Ident) -> TokenStream {
     let doc = docs(&f.comment, f.deprecated);
-    let (kind, number) = (rt(f.kind), Literal::u32_unsuffixed(f.number));
+    let number = Literal::u32_unsuffixed(f.number);
+    let gate = cx.gate(f);
+    if let Some((key, value)) = cx.schema.map_entry(f) {
+        let (key_kind, value_kind) = (rt(key.kind), rt(value.kind));
+        let (key_type, value_type) = (cx.scalar(key.kind), cx.scalar(value.kind));
+        let utf8 = (key.utf8 || value.utf8).then(|| quote! { , utf8 });
+        let ty = quote! { std::collections::BTreeMap<#key_type, #value_type> };
+        return quote! {
+            #doc #gate #[pb(map(#key_kind, #value_kind), #number #utf8)] pub #name: #ty,
+        };
+    }
+    let (kind, utf8) = kind(f);
     let scalar = cx.scalar(f.kind);
     let (flag, ty) = match f.label {
         Label::Repeated if f.packed => (quote! { , packed }, quote! { Vec<#scalar> }),
         Label::Repeated => (quote! { , repeated }, quote! { Vec<#scalar> }),
-        Label::Implicit => (quote! {}, quote! { #scalar }),
+        // A message is there or it is not, whatever the schema's presence.
+        Label::Implicit if !matches!(f.kind, Kind::Message(_)) => (quote! {}, quote! { #scalar }),
         _ if f.boxed => (quote! { , boxed }, quote! { Option<Box<#scalar>> }),
         _ => (quote! {}, quote! { Option<#scalar> }),
     };
-    let gate = cx.gate(f);
-    quote! { #doc #gate #[pb(#kind, #number #flag)] pub #name: #ty, }
+    quote! { #doc #gate #[pb(#kind, #number #flag #utf8)] pub #name: #ty, }
+}
+
+/// The kind in `#[pb(...)]`, and the word that has its text checked.
+fn kind(f: &Field) -> (proc_macro2::Ident, Option<TokenStream>) {
+    let kind = if f.delimited { ident("group") } else { rt(f.kind) };
+    (kind, (f.kind == Kind::String && f.utf8).then(|| quote! { , utf8 }))
 }
 
 fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStream {
@@ -77,14 +94,14 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
     let variants = message.fields.iter().zip(variants).filter_map(|(f, variant)| {
         let variant = variant?;
         let doc = docs(&f.comment, f.deprecated);
-        let (kind, number) = (rt(f.kind), Literal::u32_unsuffixed(f.number));
+        let ((kind, utf8), number) = (kind(f), Literal::u32_unsuffixed(f.number));
         let scalar = cx.scalar(f.kind);
         let (flag, ty) = match f.boxed {
             true => (quote! { , boxed }, quote! { Box<#scalar> }),
             false => (quote! {}, quote! { #scalar }),
         };
         let gate = cx.gate(f);
-        Some(quote! { #doc #gate #[pb(#kind, #number #flag)] #variant(#ty), })
+        Some(quote! { #doc #gate #[pb(#kind, #number #flag #utf8)] #variant(#ty), })
     });
     quote! {
         #doc

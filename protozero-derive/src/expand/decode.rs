@@ -5,57 +5,81 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 
 use super::{literal, marker};
-use crate::model::{self, Shape, What};
+use crate::kind::Kind;
+use crate::model::{self, Shape, What, types::span_of};
 
 pub(super) fn message(message: &model::Message) -> TokenStream {
+    let unknown = message.unknown();
     let mut arms = TokenStream::new();
-    let mut keep = quote!(let _ = understood;);
     for member in &message.members {
         let ident = &member.ident;
-        let span = model::span_of(&member.ty);
-        match &member.what {
-            What::Field { kind, number, shape, inner } => {
-                let marker = marker(*kind, inner);
+        let span = span_of(&member.ty);
+        arms.extend(match &member.what {
+            What::Field { held, number, shape, .. } => {
                 let number = literal(*number);
-                let call = format_ident!(
-                    "merge_{}",
-                    match shape {
-                        Shape::Implicit => "implicit",
-                        Shape::Optional => "optional",
-                        Shape::Repeated if !kind.packable() => "repeated",
-                        Shape::Repeated | Shape::Packed => "packed",
+                let call = match shape {
+                    Shape::Repeated | Shape::Packed if held.kind == Kind::Enumeration => {
+                        enums(ident, &held.ty, unknown)
                     }
-                );
-                arms.extend(quote_spanned! {span=>
-                    #number => ::protozero::rt::owned::#call::<#marker>(&mut self.#ident, &field, context)?,
-                });
+                    _ => {
+                        let marker = marker(held);
+                        let call = format_ident!("{}", function(*shape, held.kind));
+                        quote_spanned! {span=>
+                            __pb::#call::<#marker>(&mut self.#ident, &field, context)
+                        }
+                    }
+                };
+                quote_spanned!(span=> #number => #call,)
+            }
+            What::Map { key, value, number } => {
+                let (key, value, number) = (marker(key), marker(value), literal(*number));
+                quote_spanned! {span=>
+                    #number => __pb::merge_map::<#key, #value, _>(
+                        &mut self.#ident, &field, context,
+                    ),
+                }
             }
             What::Oneof { numbers, inner } => {
                 let numbers = numbers.iter().map(|&number| literal(number));
-                arms.extend(quote_spanned! {span=>
-                    #(#numbers)|* => <#inner as ::protozero::rt::owned::Oneof>::merge_field(
-                        &mut self.#ident, &field, context,
-                    )?,
-                });
+                quote_spanned! {span=>
+                    #(#numbers)|* => __pb::merge_oneof::<#inner>(&mut self.#ident, &field, context),
+                }
             }
-            What::Unknown => {
-                keep = quote_spanned! {span=>
-                    if !understood {
-                        ::protozero::rt::owned::keep_unknown(&mut self.#ident, &field);
-                    }
-                };
-            }
-        }
+            What::Unknown { .. } => TokenStream::new(),
+        });
     }
-    if arms.is_empty() {
-        arms = quote!(_ => { let _ = context; false });
-    } else {
-        arms.extend(quote!(_ => false,));
-    }
+    let end = match unknown {
+        Some(ident) => quote!(__pb::keep(understood, &mut self.#ident, &field)),
+        None => quote!(__pb::forget(understood)),
+    };
     quote! {
-        let understood = match field.number { #arms };
-        #keep
-        ::core::result::Result::Ok(())
+        use ::protozero::rt::owned as __pb;
+        let _ = context;
+        let understood = match field.number {
+            #arms
+            _ => __pb::Ok(false),
+        };
+        #end
+    }
+}
+
+fn function(shape: Shape, kind: Kind) -> &'static str {
+    match shape {
+        Shape::Implicit | Shape::Required => "merge_single",
+        Shape::Optional => "merge_optional",
+        Shape::Repeated if !kind.packable() => "merge_repeated",
+        Shape::Repeated | Shape::Packed => "merge_packed",
+    }
+}
+
+/// A closed enumeration gives up the elements it does not know one by one.
+fn enums(ident: &syn::Ident, ty: &syn::Type, unknown: Option<&syn::Ident>) -> TokenStream {
+    let unknown = match unknown {
+        Some(unknown) => quote!(__pb::Some(&mut self.#unknown)),
+        None => quote!(__pb::None),
+    };
+    quote_spanned! {span_of(ty)=>
+        __pb::merge_enums::<#ty>(&mut self.#ident, #unknown, &field)
     }
 }
 
@@ -65,17 +89,17 @@ pub(super) fn oneof(oneof: &model::Oneof) -> TokenStream {
         .iter()
         .map(|variant| {
             let ident = &variant.ident;
-            let marker = marker(variant.kind, &variant.ty);
+            let marker = marker(&variant.held);
             let number = literal(variant.number);
             // The same member again: a message is merged into the old one; any other is replaced.
             // The closure finds out which it is.
-            quote_spanned! {model::span_of(&variant.ty)=>
-                #number => ::protozero::rt::owned::merge_variant::<#marker, Self>(
+            quote_spanned! {span_of(&variant.held.ty)=>
+                #number => __pb::merge_variant::<#marker, Self>(
                     slot,
                     |old| match old {
-                        Self::#ident(value) => ::core::option::Option::Some(value),
+                        Self::#ident(value) => __pb::Some(value),
                         #[allow(unreachable_patterns)]
-                        _ => ::core::option::Option::None,
+                        _ => __pb::None,
                     },
                     Self::#ident,
                     field,
@@ -84,6 +108,6 @@ pub(super) fn oneof(oneof: &model::Oneof) -> TokenStream {
             }
         })
         .collect();
-    arms.extend(quote!(_ => ::core::result::Result::Ok(false),));
+    arms.extend(quote!(_ => __pb::Ok(false),));
     arms
 }

@@ -1,46 +1,48 @@
-//! Writing: fields in the order of declaration, then what was unknown.
+//! Writing, back to front: what is unknown, then the fields from the last declared to the first.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 
 use super::{literal, marker};
-use crate::model::{self, Shape, What};
+use crate::model::{self, Shape, What, types::span_of};
 
 pub(super) fn message(message: &model::Message) -> TokenStream {
-    let mut known = TokenStream::new();
-    let mut unknown = TokenStream::new();
-    for member in &message.members {
+    let mut calls = TokenStream::new();
+    if let Some(ident) = message.unknown() {
+        calls.extend(quote!(__pb::put_unknown(out, &self.#ident);));
+    }
+    for member in message.members.iter().rev() {
         let ident = &member.ident;
-        let span = model::span_of(&member.ty);
-        match &member.what {
-            What::Field { kind, number, shape, inner } => {
-                let marker = marker(*kind, inner);
-                let number = literal(*number);
+        let span = span_of(&member.ty);
+        calls.extend(match &member.what {
+            What::Field { held, number, shape, .. } => {
+                let (marker, number) = (marker(held), literal(*number));
                 let call = format_ident!(
-                    "put_{}",
+                    "{}",
                     match shape {
-                        Shape::Implicit => "implicit",
-                        Shape::Optional => "optional",
-                        Shape::Repeated => "repeated",
-                        Shape::Packed => "packed",
+                        Shape::Implicit => "put_implicit",
+                        Shape::Required => "put",
+                        Shape::Optional => "put_optional",
+                        Shape::Repeated => "put_repeated",
+                        Shape::Packed => "put_packed",
                     }
                 );
-                known.extend(quote_spanned! {span=>
-                    ::protozero::rt::owned::#call::<#number, #marker>(out, &self.#ident);
-                });
+                quote_spanned!(span=> __pb::#call::<#marker>(out, #number, &self.#ident);)
             }
-            What::Oneof { .. } => known.extend(quote_spanned! {span=>
-                ::protozero::rt::owned::put_oneof(out, &self.#ident);
-            }),
-            What::Unknown => unknown.extend(quote_spanned! {span=>
-                ::protozero::rt::owned::put_unknown(out, &self.#ident);
-            }),
-        }
+            What::Map { key, value, number } => {
+                let (key, value, number) = (marker(key), marker(value), literal(*number));
+                quote_spanned! {span=>
+                    __pb::put_map::<#key, #value, _>(out, #number, &self.#ident);
+                }
+            }
+            What::Oneof { .. } => quote_spanned!(span=> __pb::put_oneof(out, &self.#ident);),
+            What::Unknown { .. } => TokenStream::new(),
+        });
     }
-    if known.is_empty() && unknown.is_empty() {
+    if calls.is_empty() {
         return quote!(let _ = out;);
     }
-    quote!(#known #unknown)
+    quote!(use ::protozero::rt::owned as __pb; #calls)
 }
 
 pub(super) fn oneof(oneof: &model::Oneof) -> TokenStream {
@@ -49,10 +51,10 @@ pub(super) fn oneof(oneof: &model::Oneof) -> TokenStream {
         .iter()
         .map(|variant| {
             let ident = &variant.ident;
-            let marker = marker(variant.kind, &variant.ty);
+            let marker = marker(&variant.held);
             let number = literal(variant.number);
-            quote_spanned! {model::span_of(&variant.ty)=>
-                Self::#ident(value) => ::protozero::rt::owned::put::<#number, #marker>(out, value),
+            quote_spanned! {span_of(&variant.held.ty)=>
+                Self::#ident(value) => __pb::put::<#marker>(out, #number, value),
             }
         })
         .collect()

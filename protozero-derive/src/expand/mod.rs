@@ -3,77 +3,142 @@
 
 mod decode;
 mod encode;
+mod enumeration;
+mod getters;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::Type;
+use syn::{Generics, Lifetime, parse_quote};
 
-use crate::attrs::Kind;
-use crate::model;
+use crate::kind::Kind;
+use crate::model::{self, Held, What, types::span_of};
+
+pub(crate) use enumeration::enumeration;
 
 /// The marker of a kind, as a type: it carries the Rust type where the kind alone does not.
-fn marker(kind: Kind, inner: &Type) -> TokenStream {
-    let span = model::span_of(inner);
-    let owned = quote!(::protozero::rt::owned);
-    match kind {
-        Kind::Scalar { marker, .. } => {
+fn marker(held: &Held) -> TokenStream {
+    let ty = &held.ty;
+    let span = span_of(ty);
+    let checked = if held.checked { quote!(, true) } else { TokenStream::new() };
+    match (held.kind, held.borrows) {
+        (Kind::Scalar { marker, .. }, _) => {
             let marker = format_ident!("{marker}");
-            quote_spanned!(span=> #owned::#marker)
+            quote_spanned!(span=> __pb::#marker)
         }
-        Kind::String => quote_spanned!(span=> #owned::Text),
-        Kind::Bytes => quote_spanned!(span=> #owned::Bytes),
-        Kind::Enumeration => quote_spanned!(span=> #owned::Enum::<#inner>),
-        Kind::Message => quote_spanned!(span=> #owned::Nested::<#inner>),
+        (Kind::String, false) => quote_spanned!(span=> __pb::Text::<#ty #checked>),
+        (Kind::String, true) => quote_spanned!(span=> __pb::TextView::<#ty #checked>),
+        (Kind::Bytes, false) => quote_spanned!(span=> __pb::Bytes::<#ty>),
+        (Kind::Bytes, true) => quote_spanned!(span=> __pb::BytesView::<#ty>),
+        (Kind::Enumeration, _) => quote_spanned!(span=> __pb::Enum::<#ty>),
+        (Kind::Message, _) => quote_spanned!(span=> __pb::Nested::<#ty>),
+        (Kind::Group, _) => quote_spanned!(span=> __pb::Group::<#ty>),
     }
 }
 
-/// `impl Message for ...`.
+/// The lifetime of the input, and the generics of an `impl` that knows it.
+fn input_lifetime(generics: &Generics, view: Option<&Lifetime>) -> (Lifetime, Generics) {
+    let mut generics = generics.clone();
+    if let Some(lifetime) = view {
+        return (lifetime.clone(), generics);
+    }
+    let lifetime: Lifetime = parse_quote!('__input);
+    generics.params.insert(0, parse_quote!('__input));
+    (lifetime, generics)
+}
+
+/// The impls behind `Message` or `MessageView`, and the marker itself.
 pub(crate) fn message(message: &model::Message) -> TokenStream {
     let ident = &message.ident;
     let (impl_generics, type_generics, where_clause) = message.generics.split_for_impl();
+    let (input, merge_generics) = input_lifetime(&message.generics, message.lifetime.as_ref());
+    let (merge_generics, _, _) = merge_generics.split_for_impl();
+    let face = match &message.lifetime {
+        Some(lifetime) => quote!(MessageView<#lifetime>),
+        None => quote!(Message),
+    };
     let encode = encode::message(message);
     let merge = decode::message(message);
+    let getters = getters::getters(message);
+    let extendable = extendable(message);
     quote! {
         #[automatically_derived]
-        impl #impl_generics ::protozero::Message for #ident #type_generics #where_clause {
-            fn encode_into(&self, out: &mut ::protozero::rt::Scope<'_>) {
+        impl #impl_generics ::protozero::rt::owned::Encode for #ident #type_generics #where_clause {
+            fn encode_fields(&self, out: &mut ::protozero::rt::owned::Encoder<'_>) {
                 #encode
             }
+        }
+        #[automatically_derived]
+        impl #merge_generics ::protozero::rt::owned::Merge<#input> for #ident #type_generics
+        #where_clause
+        {
             fn merge_field(
                 &mut self,
-                field: ::protozero::rt::Field<'_>,
+                field: ::protozero::rt::Field<#input>,
                 context: ::protozero::rt::DecodeContext<'_>,
-            ) -> ::core::result::Result<(), ::protozero::rt::DecodeError> {
+            ) -> ::protozero::rt::owned::Merged {
                 #merge
+            }
+        }
+        #[automatically_derived]
+        impl #impl_generics ::protozero::#face for #ident #type_generics #where_clause {}
+        #extendable
+        #getters
+    }
+}
+
+fn extendable(message: &model::Message) -> TokenStream {
+    let open = |member: &&model::Member| matches!(member.what, What::Unknown { extensions: true });
+    let Some(unknown) = message.members.iter().find(open).map(|member| &member.ident) else {
+        return TokenStream::new();
+    };
+    let ident = &message.ident;
+    let (impl_generics, type_generics, where_clause) = message.generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics ::protozero::Extendable for #ident #type_generics #where_clause {
+            fn unknown_fields(&self) -> &::protozero::UnknownFields {
+                &self.#unknown
+            }
+            fn unknown_fields_mut(&mut self) -> &mut ::protozero::UnknownFields {
+                &mut self.#unknown
             }
         }
     }
 }
 
-/// `impl Oneof for ...`.
+/// The impls behind a oneof.
 pub(crate) fn oneof(oneof: &model::Oneof) -> TokenStream {
     let ident = &oneof.ident;
     let (impl_generics, type_generics, where_clause) = oneof.generics.split_for_impl();
+    let (input, merge_generics) = input_lifetime(&oneof.generics, oneof.lifetime.as_ref());
+    let (merge_generics, _, _) = merge_generics.split_for_impl();
     let encode = encode::oneof(oneof);
     let merge = decode::oneof(oneof);
     quote! {
         #[automatically_derived]
         impl #impl_generics ::protozero::rt::owned::Oneof for #ident #type_generics #where_clause {
-            fn encode_into(&self, out: &mut ::protozero::rt::Scope<'_>) {
+            fn encode_member(&self, out: &mut ::protozero::rt::owned::Encoder<'_>) {
+                use ::protozero::rt::owned as __pb;
                 match self { #encode }
             }
-            fn merge_field(
+        }
+        #[automatically_derived]
+        impl #merge_generics ::protozero::rt::owned::MergeOneof<#input> for #ident #type_generics
+        #where_clause
+        {
+            fn merge_member(
                 slot: &mut ::core::option::Option<Self>,
-                field: &::protozero::rt::Field<'_>,
+                field: &::protozero::rt::Field<#input>,
                 context: ::protozero::rt::DecodeContext<'_>,
-            ) -> ::core::result::Result<bool, ::protozero::rt::DecodeError> {
+            ) -> ::protozero::rt::owned::Understood {
+                use ::protozero::rt::owned as __pb;
                 match field.number { #merge }
             }
         }
     }
 }
 
-/// Field numbers without a type suffix: patterns and const arguments both take them.
+/// Field numbers without a type suffix: patterns and arguments both take them.
 fn literal(number: u32) -> impl ToTokens {
     proc_macro2::Literal::u32_unsuffixed(number)
 }

@@ -391,8 +391,10 @@ fn memory_is_bounded() {
     struct Pad([[u64; 32]; 16]);
     // By hand: a struct may be as fat as it likes.
     impl protozero::rt::owned::Oneof for Pad {
-        fn encode_into(&self, _: &mut protozero::Scope<'_>) {}
-        fn merge_field(
+        fn encode_member(&self, _: &mut protozero::rt::owned::Encoder<'_>) {}
+    }
+    impl protozero::rt::owned::MergeOneof<'_> for Pad {
+        fn merge_member(
             _: &mut Option<Self>,
             _: &protozero::Field<'_>,
             _: protozero::DecodeContext<'_>,

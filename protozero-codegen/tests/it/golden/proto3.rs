@@ -33,11 +33,11 @@ impl core::fmt::Debug for ThreeMode {
 pub struct Three {
     #[pb(int32, 1)] pub number: i32,
     #[pb(int32, 2)] pub maybe: Option<i32>,
-    #[pb(string, 3)] pub text: String,
+    #[pb(string, 3, utf8)] pub text: String,
     #[pb(int32, 4, packed)] pub numbers: Vec<i32>,
     #[pb(enumeration, 5, repeated)] pub modes: Vec<ThreeMode>,
-    #[pb(message, 6, repeated)] pub counts: Vec<ThreeCountsEntry>,
-    #[pb(message, 7, repeated)] pub threes: Vec<ThreeThreesEntry>,
+    #[pb(map(string, int32), 6, utf8)] pub counts: std::collections::BTreeMap<String, i32>,
+    #[pb(map(int32, message), 7)] pub threes: std::collections::BTreeMap<i32, Three>,
     #[pb(message, 8, boxed)] pub inner: Option<Box<Three>>,
     #[pb(enumeration, 9)] pub mode: ThreeMode,
     #[pb(double, 10)] pub real: f64,
@@ -53,7 +53,7 @@ pub struct Three {
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
 pub enum ThreePick {
     #[pb(int32, 13)] Left(i32),
-    #[pb(string, 14)] Right(String),
+    #[pb(string, 14, utf8)] Right(String),
 }
 
 /// Writes a [`Three`]; dropping it closes the message.
@@ -169,7 +169,7 @@ impl Three {
 /// `cases.three.Three.CountsEntry`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ThreeCountsEntry {
-    #[pb(string, 1)] pub key: String,
+    #[pb(string, 1, utf8)] pub key: String,
     #[pb(int32, 2)] pub value: i32,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,

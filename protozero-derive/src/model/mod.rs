@@ -1,0 +1,167 @@
+//! A struct or enum that makes sense: numbers are unique, types fit their kinds, presence is
+//! decided. What gets here expands without further questions.
+
+mod enumeration;
+mod field;
+mod oneof;
+pub(crate) mod types;
+
+use std::collections::BTreeMap;
+
+use syn::{Data, DeriveInput, Expr, Fields, Generics, Ident, Lifetime, Type, Visibility};
+
+use crate::attrs::{self, Number, Pb};
+use crate::diag::Diagnostics;
+use crate::kind::Kind;
+
+pub(crate) use enumeration::{Enumeration, Values};
+pub(crate) use oneof::Oneof;
+
+/// How often a field may stand in a message, and when it is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shape {
+    /// `T`: written unless it is the default.
+    Implicit,
+    /// `T`: always written.
+    Required,
+    /// `Option<T>`: written when present.
+    Optional,
+    /// `Vec<T>`: one field an element.
+    Repeated,
+    /// `Vec<T>`: one field for all.
+    Packed,
+}
+
+/// What holds one value: a kind and the Rust type for it.
+#[derive(Clone)]
+pub(crate) struct Held {
+    pub(crate) kind: Kind,
+    pub(crate) ty: Type,
+    /// Text that is not UTF-8 is an error.
+    pub(crate) checked: bool,
+    /// It borrows from the input.
+    pub(crate) borrows: bool,
+}
+
+/// One struct field and what becomes of it.
+pub(crate) struct Member {
+    pub(crate) ident: Ident,
+    pub(crate) vis: Visibility,
+    pub(crate) ty: Type,
+    pub(crate) what: What,
+}
+
+pub(crate) enum What {
+    Field { held: Held, number: u32, shape: Shape, default: Option<Expr> },
+    Map { key: Held, value: Held, number: u32 },
+    Oneof { numbers: Vec<u32>, inner: Type },
+    Unknown { extensions: bool },
+}
+
+/// The input of `#[derive(Message)]` and, with a lifetime to borrow for, `#[derive(MessageView)]`.
+pub(crate) struct Message {
+    pub(crate) ident: Ident,
+    pub(crate) generics: Generics,
+    pub(crate) lifetime: Option<Lifetime>,
+    pub(crate) members: Vec<Member>,
+}
+
+impl Message {
+    /// What a struct says; `view` if it borrows.
+    pub(crate) fn new(input: DeriveInput, view: bool) -> syn::Result<Self> {
+        let name = if view { "MessageView" } else { "Message" };
+        let lifetime = if view { Some(view_lifetime(&input)?) } else { None };
+        let DeriveInput { ident, generics, data, .. } = input;
+        let fields = match data {
+            Data::Struct(data) => data.fields,
+            Data::Enum(_) => {
+                let message =
+                    format!("{name} is for structs; an enum of alternatives derives Oneof");
+                return Err(syn::Error::new(ident.span(), message));
+            }
+            Data::Union(_) => {
+                return Err(syn::Error::new(ident.span(), format!("{name} is for structs")));
+            }
+        };
+        let named = match fields {
+            Fields::Named(fields) => fields.named,
+            Fields::Unit => Default::default(),
+            Fields::Unnamed(fields) => {
+                let message = "a message has named fields";
+                return Err(syn::Error::new_spanned(fields, message));
+            }
+        };
+        let mut diag = Diagnostics::default();
+        let mut numbers = Numbers::default();
+        let mut unknown: Option<Ident> = None;
+        let mut members = Vec::new();
+        for syn::Field { attrs, vis, ident, ty, .. } in named {
+            let ident = ident.expect("fields of a braced struct have names");
+            let Some(pb) = diag.take(attrs::find(&attrs, &ident, "field")) else { continue };
+            let what = match pb {
+                Pb::Field { kind, number, flags } => {
+                    numbers.add(&number, &ident, &mut diag);
+                    field::single(kind, number.value, flags, &ty, view, &mut diag)
+                }
+                Pb::Map { key, value, number, flags } => {
+                    numbers.add(&number, &ident, &mut diag);
+                    field::map((key, value), number.value, flags, &ty, view, &mut diag)
+                }
+                Pb::Oneof { numbers: list } => {
+                    for number in &list {
+                        numbers.add(number, &ident, &mut diag);
+                    }
+                    let numbers = list.into_iter().map(|number| number.value).collect();
+                    let inner = types::argument(&ty, "Option").cloned();
+                    if inner.is_none() {
+                        diag.at(&ty, "a oneof is an `Option` of an enum that derives Oneof");
+                    }
+                    inner.map(|inner| What::Oneof { numbers, inner })
+                }
+                Pb::Unknown { extensions } => {
+                    if let Some(first) = &unknown {
+                        let message = format!("unknown fields are already kept in `{first}`");
+                        diag.at(&ident, message);
+                    }
+                    unknown = Some(ident.clone());
+                    Some(What::Unknown { extensions })
+                }
+            };
+            members.extend(what.map(|what| Member { ident, vis, ty, what }));
+        }
+        diag.finish(Message { ident, generics, lifetime, members })
+    }
+
+    /// The field that keeps what is unknown.
+    pub(crate) fn unknown(&self) -> Option<&Ident> {
+        let unknown = |member: &&Member| matches!(member.what, What::Unknown { .. });
+        self.members.iter().find(unknown).map(|member| &member.ident)
+    }
+}
+
+fn view_lifetime(input: &DeriveInput) -> syn::Result<Lifetime> {
+    let mut lifetimes = input.generics.lifetimes();
+    match (lifetimes.next(), lifetimes.next()) {
+        (Some(only), None) => Ok(only.lifetime.clone()),
+        (None, _) => {
+            let message = "a view borrows: give it a lifetime, or derive Message";
+            Err(syn::Error::new(input.ident.span(), message))
+        }
+        (_, Some(second)) => {
+            Err(syn::Error::new_spanned(second, "a view has one lifetime, that of the input"))
+        }
+    }
+}
+
+/// Field numbers seen so far and who has them.
+#[derive(Default)]
+struct Numbers(BTreeMap<u32, Ident>);
+
+impl Numbers {
+    fn add(&mut self, number: &Number, owner: &Ident, diag: &mut Diagnostics) {
+        if let Some(first) = self.0.insert(number.value, owner.clone()) {
+            let message = format!("number {} is already taken by `{first}`", number.value);
+            diag.at_span(number.span, message);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Reading types: what a macro can see of `Option<Box<T>>` without knowing any name.
+
+use proc_macro2::Span;
+use syn::{GenericArgument, PathArguments, Type};
+
+use crate::attrs::Flags;
+use crate::diag::Diagnostics;
+use crate::kind::Kind;
+
+/// `T` of `Wrapper<T>`, whatever path leads to `Wrapper`.
+pub(super) fn argument<'t>(ty: &'t Type, wrapper: &str) -> Option<&'t Type> {
+    arguments(ty, wrapper)?.into_iter().next()
+}
+
+/// All types among the arguments of `Wrapper<...>`.
+pub(super) fn arguments<'t>(ty: &'t Type, wrapper: &str) -> Option<Vec<&'t Type>> {
+    let segment = last_segment(ty)?;
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
+    let types = arguments.args.iter().filter_map(|argument| match argument {
+        GenericArgument::Type(inner) => Some(inner),
+        _ => None,
+    });
+    (segment.ident == wrapper).then(|| types.collect())
+}
+
+fn last_segment(ty: &Type) -> Option<&syn::PathSegment> {
+    match ty {
+        Type::Path(path) if path.qself.is_none() => path.path.segments.last(),
+        // Types that came through a macro_rules fragment are wrapped in an invisible group.
+        Type::Group(group) => last_segment(&group.elem),
+        Type::Paren(paren) => last_segment(&paren.elem),
+        _ => None,
+    }
+}
+
+fn simple_name(ty: &Type) -> Option<String> {
+    let segment = last_segment(ty)?;
+    segment.arguments.is_none().then(|| segment.ident.to_string())
+}
+
+/// Does a value of this type borrow from the input, in a view?
+pub(crate) fn borrows(ty: &Type) -> bool {
+    is_reference(ty) || arguments(ty, "Cow").is_some()
+}
+
+fn is_reference(ty: &Type) -> bool {
+    match ty {
+        Type::Reference(_) => true,
+        Type::Group(group) => is_reference(&group.elem),
+        Type::Paren(paren) => is_reference(&paren.elem),
+        _ => false,
+    }
+}
+
+/// A span for tokens that belong to `ty`: type errors point at what the user wrote, names mean what
+/// they mean where the macro is called.
+pub(crate) fn span_of(ty: &Type) -> Span {
+    Span::call_site().located_at(syn::spanned::Spanned::span(ty))
+}
+
+/// Catches the primitive of another kind here, where the message can name both; whatever else
+/// does not fit is found by the trait bounds of the expansion.
+pub(super) fn check(kind: Kind, inner: &Type, view: bool, diag: &mut Diagnostics) {
+    if is_reference(inner) {
+        match kind {
+            Kind::String | Kind::Bytes if view => {}
+            Kind::String | Kind::Bytes => {
+                diag.at(inner, "a message owns its fields; to borrow, derive MessageView");
+            }
+            _ => diag.at(inner, "only strings and bytes can be borrowed"),
+        }
+        return;
+    }
+    let wanted = match kind {
+        Kind::Scalar { rust, .. } => rust,
+        Kind::String => "String",
+        Kind::Bytes => "Vec<u8>",
+        Kind::Enumeration => "a type that implements protozero::Enumeration",
+        Kind::Message | Kind::Group => "a type that derives protozero::Message",
+    };
+    const PRIMITIVES: &[&str] = &[
+        "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize",
+        "f32", "f64", "bool", "char", "String",
+    ];
+    let Some(name) = simple_name(inner) else { return };
+    if PRIMITIVES.contains(&name.as_str()) && name != wanted {
+        let quoted = if wanted.contains(' ') { wanted.to_string() } else { format!("`{wanted}`") };
+        diag.at(inner, format!("this kind is held by {quoted}, not by `{name}`"));
+    }
+}
+
+/// `boxed` and `Box` belong together.
+pub(super) fn check_boxed(kind: Kind, flags: &Flags, inner: &Type, diag: &mut Diagnostics) {
+    let is_box = argument(inner, "Box").is_some();
+    match flags.boxed {
+        Some(span) if !kind.nested() => diag.at_span(span, "only messages are boxed"),
+        Some(_) if !is_box => diag.at(inner, "`boxed` needs a `Box`"),
+        None if is_box && kind.nested() => {
+            diag.at(inner, "a `Box` needs `boxed`, as in #[pb(message, 3, boxed)]");
+        }
+        _ => {}
+    }
+}

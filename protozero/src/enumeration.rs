@@ -1,0 +1,53 @@
+//! Enumerations: numbers of which some have names.
+
+use core::fmt::{self, Debug};
+
+/// An enumeration of a schema.
+///
+/// An *open* one takes any number: a newer peer may send a value we do not know, and it must survive
+/// a round trip. A *closed* one (proto2, and editions where the schema says so) has its values and no
+/// others; a message keeps the numbers of others among its unknown fields.
+pub trait Enumeration: Copy + Default + PartialEq + Debug + 'static {
+    /// Full name, without a leading dot.
+    const NAME: &'static str;
+
+    /// Names and numbers in order of declaration; of two names of one number the first is ours.
+    const VALUES: &'static [(&'static str, i32)];
+
+    /// True if numbers outside of [`VALUES`](Self::VALUES) are no values.
+    const CLOSED: bool = false;
+
+    /// The value with this number; where that is no value, the default.
+    fn from_i32(number: i32) -> Self;
+
+    /// The number of this value.
+    fn to_i32(self) -> i32;
+
+    /// The value with this number, unless the enumeration is closed and has none.
+    #[must_use]
+    fn try_from_i32(number: i32) -> Option<Self> {
+        let known = !Self::CLOSED || Self::VALUES.iter().any(|value| value.1 == number);
+        known.then(|| Self::from_i32(number))
+    }
+
+    /// The name of this value, if its number has one.
+    #[must_use]
+    fn name(self) -> Option<&'static str> {
+        let number = self.to_i32();
+        Self::VALUES.iter().find(|value| value.1 == number).map(|value| value.0)
+    }
+
+    /// The value called `name`.
+    #[must_use]
+    fn from_name(name: &str) -> Option<Self> {
+        Self::VALUES.iter().find(|value| value.0 == name).map(|value| Self::from_i32(value.1))
+    }
+}
+
+/// `Debug` of every enumeration: its name, or its number.
+pub fn debug_enum<E: Enumeration>(value: E, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match value.name() {
+        Some(name) => f.write_str(name),
+        None => write!(f, "{}", value.to_i32()),
+    }
+}

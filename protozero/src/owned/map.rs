@@ -1,0 +1,121 @@
+//! Maps: on the wire, repeated messages of a key (1) and a value (2).
+//!
+//! Entries are written in the order of their keys, whatever the map: the same map gives the same
+//! bytes. Both key and value are always written, as the C++ library does.
+
+use alloc::collections::BTreeMap;
+#[cfg(feature = "std")]
+use alloc::vec::Vec;
+
+use super::nested::within;
+use super::{Encoder, Kind, Read};
+use crate::decode::{DecodeContext, Field, Reader, Value};
+use crate::error::DecodeError;
+
+const KEY: u32 = 1;
+const VALUE: u32 = 2;
+
+/// A map type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot hold a protobuf map",
+    note = "`BTreeMap<K, V>` and, with the feature `std`, `HashMap<K, V>` can"
+)]
+pub trait Map {
+    /// Type of the keys.
+    type Key;
+    /// Type of the values.
+    type Value;
+
+    /// Adds an entry, or replaces the one of the same key.
+    fn insert(&mut self, key: Self::Key, value: Self::Value);
+
+    /// Visits the entries from the last key to the first.
+    fn each_back(&self, visit: impl FnMut(&Self::Key, &Self::Value));
+}
+
+impl<K: Ord, V> Map for BTreeMap<K, V> {
+    type Key = K;
+    type Value = V;
+
+    fn insert(&mut self, key: K, value: V) {
+        BTreeMap::insert(self, key, value);
+    }
+
+    fn each_back(&self, mut visit: impl FnMut(&K, &V)) {
+        for (key, value) in self.iter().rev() {
+            visit(key, value);
+        }
+    }
+}
+
+#[cfg(feature = "std")]
+impl<K, V, S> Map for std::collections::HashMap<K, V, S>
+where
+    K: Ord + core::hash::Hash,
+    S: core::hash::BuildHasher,
+{
+    type Key = K;
+    type Value = V;
+
+    fn insert(&mut self, key: K, value: V) {
+        std::collections::HashMap::insert(self, key, value);
+    }
+
+    fn each_back(&self, mut visit: impl FnMut(&K, &V)) {
+        let mut entries: Vec<_> = self.iter().collect();
+        entries.sort_unstable_by(|a, b| b.0.cmp(a.0));
+        for (key, value) in entries {
+            visit(key, value);
+        }
+    }
+}
+
+/// Writes one field an entry.
+pub fn put_map<K, V, M>(out: &mut Encoder<'_>, number: u32, map: &M)
+where
+    K: Kind,
+    V: Kind,
+    M: Map<Key = K::Owned, Value = V::Owned>,
+{
+    map.each_back(|key, value| {
+        let Some(end) = out.open() else { return };
+        V::put(out, VALUE, value);
+        K::put(out, KEY, key);
+        out.close(number, end);
+    });
+}
+
+/// Reads one entry. Of a key met twice, in one entry or in two, the last value counts. An entry whose
+/// value is none (an unknown number of a closed enumeration) is not understood as a whole.
+pub fn merge_map<'a, K, V, M>(
+    map: &mut M,
+    field: &Field<'a>,
+    context: DecodeContext<'_>,
+) -> Result<bool, DecodeError>
+where
+    K: Read<'a>,
+    V: Read<'a>,
+    M: Map<Key = K::Owned, Value = V::Owned>,
+{
+    let Value::Len(body) = field.value else { return Ok(false) };
+    let context = context.enter().map_err(|kind| kind.at(0))?;
+    context.grow(K::FOOTPRINT.saturating_add(V::FOOTPRINT)).map_err(|kind| kind.at(0))?;
+    let (mut key, mut value) = (K::Owned::default(), V::Owned::default());
+    let mut reader = Reader::new(body);
+    loop {
+        let start = reader.position();
+        let next = reader.next_field().map_err(|error| within(field, body, error))?;
+        let Some(part) = next else { break };
+        let understood = match part.number {
+            KEY => K::merge(&mut key, &part, context),
+            VALUE => V::merge(&mut value, &part, context),
+            _ => Ok(true),
+        };
+        let at = |error: DecodeError| within(field, body, error.kind.at(start + error.offset));
+        if !understood.map_err(at)? {
+            return Ok(false);
+        }
+    }
+    map.insert(key, value);
+    Ok(true)
+}

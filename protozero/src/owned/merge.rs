@@ -1,0 +1,131 @@
+//! Reading a field of a struct, by the way it is held.
+
+use alloc::vec::Vec;
+
+use super::scalar::{Enum, ReadRun};
+use super::{Kind, MergeOneof, Read};
+use crate::decode::{DecodeContext, Field};
+use crate::error::DecodeError;
+use crate::message::Enumeration;
+use crate::unknown::UnknownFields;
+
+/// A value that costs memory before it has a single field, charged here.
+fn fresh<K: Kind>(context: DecodeContext<'_>) -> Result<K::Owned, DecodeError> {
+    context.grow(K::FOOTPRINT).map_err(|kind| kind.at(0))?;
+    Ok(K::Owned::default())
+}
+
+/// Reads a field that is always there.
+#[inline]
+pub fn merge_single<'a, K: Read<'a>>(
+    slot: &mut K::Owned,
+    field: &Field<'a>,
+    context: DecodeContext<'_>,
+) -> Result<bool, DecodeError> {
+    K::merge(slot, field, context)
+}
+
+/// Reads a field that may be absent.
+pub fn merge_optional<'a, K: Read<'a>>(
+    slot: &mut Option<K::Owned>,
+    field: &Field<'a>,
+    context: DecodeContext<'_>,
+) -> Result<bool, DecodeError> {
+    if let Some(old) = slot {
+        return K::merge(old, field, context);
+    }
+    let mut new = fresh::<K>(context)?;
+    let understood = K::merge(&mut new, field, context)?;
+    if understood {
+        *slot = Some(new);
+    }
+    Ok(understood)
+}
+
+/// Reads an element that stands alone.
+pub fn merge_repeated<'a, K: Read<'a>>(
+    slot: &mut Vec<K::Owned>,
+    field: &Field<'a>,
+    context: DecodeContext<'_>,
+) -> Result<bool, DecodeError> {
+    let mut new = fresh::<K>(context)?;
+    let understood = K::merge(&mut new, field, context)?;
+    if understood {
+        slot.push(new);
+    }
+    Ok(understood)
+}
+
+/// Reads an element or a packed run: both spellings are legal, whichever the schema names.
+pub fn merge_packed<K: ReadRun>(
+    slot: &mut Vec<K::Owned>,
+    field: &Field<'_>,
+    _: DecodeContext<'_>,
+) -> Result<bool, DecodeError> {
+    // A run that breaks off leaves nothing of itself behind.
+    let before = slot.len();
+    K::merge_run(slot, field.value).map_err(|error| {
+        slot.truncate(before);
+        error.kind.at(0)
+    })
+}
+
+/// As [`merge_packed`], for enumerations: what is not a value of a closed one goes to `unknown`.
+pub fn merge_enums<E: Enumeration>(
+    slot: &mut Vec<E>,
+    unknown: Option<&mut UnknownFields>,
+    field: &Field<'_>,
+) -> Result<bool, DecodeError> {
+    let before = slot.len();
+    Enum::merge_run(slot, unknown, field).map_err(|error| {
+        slot.truncate(before);
+        error.kind.at(0)
+    })
+}
+
+/// Reads a member of a oneof.
+#[inline]
+pub fn merge_oneof<'a, O: MergeOneof<'a>>(
+    slot: &mut Option<O>,
+    field: &Field<'a>,
+    context: DecodeContext<'_>,
+) -> Result<bool, DecodeError> {
+    O::merge_member(slot, field, context)
+}
+
+/// Reads a member of a oneof. `open` finds the value if the slot holds this variant already: a
+/// message is merged into it then; any other member is replaced.
+pub fn merge_variant<'a, K: Read<'a>, O>(
+    slot: &mut Option<O>,
+    open: impl FnOnce(&mut O) -> Option<&mut K::Owned>,
+    wrap: impl FnOnce(K::Owned) -> O,
+    field: &Field<'a>,
+    context: DecodeContext<'_>,
+) -> Result<bool, DecodeError> {
+    if let Some(old) = slot.as_mut().and_then(open) {
+        return K::merge(old, field, context);
+    }
+    let mut new = fresh::<K>(context)?;
+    let understood = K::merge(&mut new, field, context)?;
+    if understood {
+        *slot = Some(wrap(new));
+    }
+    Ok(understood)
+}
+
+/// Keeps a field that was not understood.
+pub fn keep(
+    understood: Result<bool, DecodeError>,
+    unknown: &mut UnknownFields,
+    field: &Field<'_>,
+) -> Result<(), DecodeError> {
+    if !understood? {
+        unknown.push(field);
+    }
+    Ok(())
+}
+
+/// Passes over a field that was not understood.
+pub fn forget(understood: Result<bool, DecodeError>) -> Result<(), DecodeError> {
+    understood.map(drop)
+}

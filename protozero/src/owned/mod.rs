@@ -1,0 +1,120 @@
+//! What the derive macros call: one function for each way a field may be held, generic over a marker
+//! of its kind. A schema of thousands of fields instantiates one function a kind, not one a field.
+//!
+//! ```text
+//!  put.rs     field of a struct ──▶ Kind::put ──▶ Encoder     back to front, see encoder.rs
+//!  merge.rs   Field of the wire ──▶ Read::merge ──▶ field of a struct
+//!  kinds      scalar.rs  text.rs  nested.rs  map.rs
+//! ```
+//!
+//! The `merge_*` functions say whether the field was understood; what was not is kept by the caller.
+
+mod encoder;
+mod map;
+mod merge;
+mod nested;
+mod put;
+mod scalar;
+mod text;
+
+use core::mem::size_of;
+
+use crate::decode::{DecodeContext, Field};
+use crate::error::DecodeError;
+
+pub use core::option::Option::{None, Some};
+pub use core::result::Result::Ok;
+
+pub use encoder::Encoder;
+pub use map::{Map, merge_map, put_map};
+pub use merge::{
+    forget, keep, merge_enums, merge_oneof, merge_optional, merge_packed, merge_repeated,
+    merge_single, merge_variant,
+};
+pub use nested::{Group, Nested};
+pub(crate) use nested::{frame, merge_all};
+pub use put::{put, put_implicit, put_oneof, put_optional, put_packed, put_repeated, put_unknown};
+pub use scalar::{
+    Bool, Double, Enum, Fixed32, Fixed64, Float, Int32, Int64, Sfixed32, Sfixed64, Sint32, Sint64,
+    Uint32, Uint64,
+};
+pub use text::{Bytes, BytesBorrow, BytesValue, BytesView, Text, TextBorrow, TextValue, TextView};
+
+/// What merging a field into a struct gives.
+pub type Merged = Result<(), DecodeError>;
+
+/// Whether a field was understood.
+pub type Understood = Result<bool, DecodeError>;
+
+/// A struct that can be written.
+pub trait Encode: Sized {
+    /// Bytes a fresh one takes in memory.
+    const FOOTPRINT: usize = size_of::<Self>();
+
+    /// Writes all fields, from the last to the first.
+    fn encode_fields(&self, out: &mut Encoder<'_>);
+}
+
+/// A struct that takes over fields out of bytes that live for `'a`.
+pub trait Merge<'a>: Sized {
+    /// Takes over one field, as met on the wire.
+    ///
+    /// # Errors
+    /// [`DecodeError`] if the field holds a malformed message or packed run; its offset counts from
+    /// the beginning of `field.raw`.
+    fn merge_field(
+        &mut self,
+        field: Field<'a>,
+        context: DecodeContext<'_>,
+    ) -> Result<(), DecodeError>;
+}
+
+/// The members of a oneof, to be written.
+pub trait Oneof: Sized {
+    /// Writes the member that is set.
+    fn encode_member(&self, out: &mut Encoder<'_>);
+}
+
+/// The members of a oneof, to be read out of bytes that live for `'a`.
+pub trait MergeOneof<'a>: Oneof {
+    /// Takes one field over; false if it is none of the members.
+    ///
+    /// # Errors
+    /// As [`Merge::merge_field`].
+    fn merge_member(
+        slot: &mut Option<Self>,
+        field: &Field<'a>,
+        context: DecodeContext<'_>,
+    ) -> Result<bool, DecodeError>;
+}
+
+/// How one value of a kind is held and written.
+pub trait Kind {
+    /// The Rust type.
+    type Owned: Default;
+
+    /// Bytes a fresh one takes in memory.
+    const FOOTPRINT: usize = size_of::<Self::Owned>();
+
+    /// Writes one value as field `number`.
+    fn put(out: &mut Encoder<'_>, number: u32, value: &Self::Owned);
+}
+
+/// How one value of a kind is read out of bytes that live for `'a`.
+pub trait Read<'a>: Kind {
+    /// Takes one value over; false if the field has another wire type, or a value this kind has not.
+    ///
+    /// # Errors
+    /// As [`Merge::merge_field`].
+    fn merge(
+        slot: &mut Self::Owned,
+        field: &Field<'a>,
+        context: DecodeContext<'_>,
+    ) -> Result<bool, DecodeError>;
+}
+
+/// Kinds that may do without presence: a field that holds the default is not written.
+pub trait Implicit: Kind {
+    /// Is this what an absent field reads as?
+    fn is_default(value: &Self::Owned) -> bool;
+}

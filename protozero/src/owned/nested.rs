@@ -1,0 +1,141 @@
+//! Messages inside messages: behind a length, or between the two tags of a group.
+
+use alloc::boxed::Box;
+use core::marker::PhantomData;
+use core::mem::size_of;
+
+use super::{Encode, Encoder, Kind, Merge, Read};
+use crate::decode::{DecodeContext, Field, Reader, Value};
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::wire::tag;
+
+/// A message behind its length.
+#[derive(Debug)]
+pub struct Nested<M>(PhantomData<M>);
+
+/// A message in a group.
+#[derive(Debug)]
+pub struct Group<M>(PhantomData<M>);
+
+impl<M: Encode + Default> Kind for Nested<M> {
+    type Owned = M;
+    const FOOTPRINT: usize = M::FOOTPRINT;
+
+    fn put(out: &mut Encoder<'_>, number: u32, value: &M) {
+        let Some(end) = out.open() else { return };
+        value.encode_fields(out);
+        out.close(number, end);
+    }
+}
+
+impl<'a, M: Encode + Merge<'a> + Default> Read<'a> for Nested<M> {
+    fn merge(
+        slot: &mut M,
+        field: &Field<'a>,
+        context: DecodeContext<'_>,
+    ) -> Result<bool, DecodeError> {
+        let Value::Len(body) = field.value else { return Ok(false) };
+        merge_body(slot, field, body, context)
+    }
+}
+
+impl<M: Encode + Default> Kind for Group<M> {
+    type Owned = M;
+    const FOOTPRINT: usize = M::FOOTPRINT;
+
+    fn put(out: &mut Encoder<'_>, number: u32, value: &M) {
+        if out.open().is_none() {
+            return;
+        }
+        out.tag(number, tag::END_GROUP);
+        value.encode_fields(out);
+        out.close_group(number);
+    }
+}
+
+impl<'a, M: Encode + Merge<'a> + Default> Read<'a> for Group<M> {
+    fn merge(
+        slot: &mut M,
+        field: &Field<'a>,
+        context: DecodeContext<'_>,
+    ) -> Result<bool, DecodeError> {
+        let Value::Group(body) = field.value else { return Ok(false) };
+        merge_body(slot, field, body, context)
+    }
+}
+
+/// A box is as good as what is in it: recursive messages need one.
+impl<M: Encode> Encode for Box<M> {
+    const FOOTPRINT: usize = size_of::<Self>() + M::FOOTPRINT;
+
+    #[inline]
+    fn encode_fields(&self, out: &mut Encoder<'_>) {
+        M::encode_fields(self, out);
+    }
+}
+
+impl<'a, M: Merge<'a>> Merge<'a> for Box<M> {
+    #[inline]
+    fn merge_field(
+        &mut self,
+        field: Field<'a>,
+        context: DecodeContext<'_>,
+    ) -> Result<(), DecodeError> {
+        M::merge_field(self, field, context)
+    }
+}
+
+fn merge_body<'a, M: Merge<'a>>(
+    slot: &mut M,
+    field: &Field<'a>,
+    body: &'a [u8],
+    context: DecodeContext<'_>,
+) -> Result<bool, DecodeError> {
+    let context = context.enter().map_err(|kind| kind.at(0))?;
+    merge_all(slot, body, context).map_err(|error| within(field, body, error))?;
+    Ok(true)
+}
+
+/// Takes over all fields of `bytes`.
+///
+/// # Errors
+/// As [`Merge::merge_field`]; the offset counts from the beginning of `bytes`.
+pub(crate) fn merge_all<'a, M: Merge<'a>>(
+    slot: &mut M,
+    bytes: &'a [u8],
+    context: DecodeContext<'_>,
+) -> Result<(), DecodeError> {
+    let mut reader = Reader::new(bytes);
+    loop {
+        let start = reader.position();
+        let Some(field) = reader.next_field()? else { return Ok(()) };
+        slot.merge_field(field, context).map_err(|error| error.kind.at(start + error.offset))?;
+    }
+}
+
+/// `error` of the body of `field`, as one of the field.
+pub(super) fn within(field: &Field<'_>, body: &[u8], error: DecodeError) -> DecodeError {
+    let start = body.as_ptr().addr().saturating_sub(field.raw.as_ptr().addr());
+    error.kind.at(start.saturating_add(error.offset))
+}
+
+/// The body behind a length at the front of `bytes`, and what follows it.
+///
+/// # Errors
+/// [`DecodeErrorKind::Truncated`] or [`DecodeErrorKind::VarintTooLong`].
+pub(crate) fn frame(bytes: &[u8]) -> Result<(&[u8], &[u8]), DecodeError> {
+    let mut len = 0u64;
+    for (at, &byte) in bytes.iter().enumerate() {
+        let shift = 7 * at as u32;
+        if shift > 63 {
+            return Err(DecodeErrorKind::VarintTooLong.at(0));
+        }
+        len |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            let rest = bytes.get(at + 1..).unwrap_or_default();
+            let split = usize::try_from(len).ok().and_then(|len| rest.split_at_checked(len));
+            return split.ok_or(DecodeErrorKind::Truncated.at(0));
+        }
+    }
+    Err(DecodeErrorKind::Truncated.at(0))
+}

@@ -1,0 +1,62 @@
+//! Writing a field of a struct, by the way it is held.
+
+use super::scalar::Packable;
+use super::{Encoder, Implicit, Kind, Oneof};
+use crate::unknown::UnknownFields;
+
+/// Writes a value.
+#[inline]
+pub fn put<K: Kind>(out: &mut Encoder<'_>, number: u32, value: &K::Owned) {
+    K::put(out, number, value);
+}
+
+/// Writes a value unless it is the default.
+#[inline]
+pub fn put_implicit<K: Implicit>(out: &mut Encoder<'_>, number: u32, value: &K::Owned) {
+    if !K::is_default(value) {
+        K::put(out, number, value);
+    }
+}
+
+/// Writes a value if there is one.
+#[inline]
+pub fn put_optional<K: Kind>(out: &mut Encoder<'_>, number: u32, value: &Option<K::Owned>) {
+    if let Some(value) = value {
+        K::put(out, number, value);
+    }
+}
+
+/// Writes one field an element.
+pub fn put_repeated<K: Kind>(out: &mut Encoder<'_>, number: u32, values: &[K::Owned]) {
+    for value in values.iter().rev() {
+        K::put(out, number, value);
+    }
+}
+
+/// Writes one field for all elements, and none for none.
+pub fn put_packed<K: Packable>(out: &mut Encoder<'_>, number: u32, values: &[K::Owned]) {
+    if values.is_empty() {
+        return;
+    }
+    let end = out.len();
+    for value in values.iter().rev() {
+        K::put_bare(out, value);
+    }
+    out.run(number, end);
+}
+
+/// Writes the member that is set, if one is.
+#[inline]
+pub fn put_oneof<O: Oneof>(out: &mut Encoder<'_>, value: &Option<O>) {
+    if let Some(value) = value {
+        value.encode_member(out);
+    }
+}
+
+/// Writes what was not understood, as it came.
+#[inline]
+pub fn put_unknown(out: &mut Encoder<'_>, fields: &UnknownFields) {
+    if !fields.is_empty() {
+        out.raw(fields.as_bytes());
+    }
+}

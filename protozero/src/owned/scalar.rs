@@ -1,0 +1,190 @@
+//! Numbers, bools and enumerations.
+
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+use super::{Encoder, Implicit, Kind, Read};
+use crate::decode::{DecodeContext, Field, Value};
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::message::Enumeration;
+use crate::unknown::UnknownFields;
+use crate::wire::zigzag;
+
+/// Kinds of which many may share one field.
+pub trait Packable: Kind {
+    /// Writes one value without a tag.
+    fn put_bare(out: &mut Encoder<'_>, value: &Self::Owned);
+}
+
+/// Kinds of which every number of the wire is a value.
+pub trait ReadRun: Packable {
+    /// Takes over one value or a packed run of them; false if the field is neither.
+    fn merge_run(into: &mut Vec<Self::Owned>, value: Value<'_>) -> Result<bool, DecodeError>;
+}
+
+/// Runs over the elements of a field that stands alone or is a packed run.
+macro_rules! each {
+    (varints, $value:expr, |$v:ident| $push:expr) => {
+        match $value.varints() {
+            Ok(run) => {
+                for element in run {
+                    let $v = element?;
+                    $push;
+                }
+                Ok(true)
+            }
+            Err(_) => Ok(false),
+        }
+    };
+    ($fixed:ident, $value:expr, |$v:ident| $push:expr) => {
+        match $value.$fixed() {
+            Ok(run) => {
+                for $v in run {
+                    $push;
+                }
+                Ok(true)
+            }
+            Err(DecodeErrorKind::WireTypeMismatch) => Ok(false),
+            Err(kind) => Err(kind.at(0)),
+        }
+    };
+}
+
+macro_rules! scalars {
+    ($($marker:ident $type:ty, $get:ident, $all:ident |$w:ident| $from:expr,
+        $put:ident, $bare:ident |$v:ident| $into:expr, |$d:ident| $default:expr;)*) => {$(
+        #[doc = concat!("`", stringify!($get), "`.")]
+        #[derive(Debug)]
+        pub enum $marker {}
+
+        impl Kind for $marker {
+            type Owned = $type;
+
+            #[inline]
+            fn put(out: &mut Encoder<'_>, number: u32, value: &$type) {
+                let $v = *value;
+                out.$put(number, $into);
+            }
+        }
+
+        impl Read<'_> for $marker {
+            #[inline]
+            fn merge(
+                slot: &mut $type,
+                field: &Field<'_>,
+                _: DecodeContext<'_>,
+            ) -> Result<bool, DecodeError> {
+                let Ok(value) = field.value.$get() else { return Ok(false) };
+                *slot = value;
+                Ok(true)
+            }
+        }
+
+        impl Implicit for $marker {
+            #[inline]
+            fn is_default(value: &$type) -> bool {
+                let $d = *value;
+                $default
+            }
+        }
+
+        impl Packable for $marker {
+            #[inline]
+            fn put_bare(out: &mut Encoder<'_>, value: &$type) {
+                let $v = *value;
+                out.$bare($into);
+            }
+        }
+
+        impl ReadRun for $marker {
+            fn merge_run(into: &mut Vec<$type>, value: Value<'_>) -> Result<bool, DecodeError> {
+                each!($all, value, |$w| into.push($from))
+            }
+        }
+    )*};
+}
+
+// Signed numbers are widened with their sign: a negative one takes ten bytes. A float is left out
+// only if it is a positive zero: -0.0 is another number.
+scalars! {
+    Int32 i32, int32, varints |w| w as i32, varint, bare_varint |v| i64::from(v) as u64, |v| v == 0;
+    Int64 i64, int64, varints |w| w as i64, varint, bare_varint |v| v as u64, |v| v == 0;
+    Uint32 u32, uint32, varints |w| w as u32, varint, bare_varint |v| u64::from(v), |v| v == 0;
+    Uint64 u64, uint64, varints |w| w, varint, bare_varint |v| v, |v| v == 0;
+    Sint32 i32, sint32, varints |w| zigzag::decode32(w as u32),
+        varint, bare_varint |v| u64::from(zigzag::encode32(v)), |v| v == 0;
+    Sint64 i64, sint64, varints |w| zigzag::decode64(w),
+        varint, bare_varint |v| zigzag::encode64(v), |v| v == 0;
+    Bool bool, bool, varints |w| w != 0, varint, bare_varint |v| u64::from(v), |v| !v;
+    Fixed32 u32, fixed32, fixed32s |w| w, fixed32, bare_fixed32 |v| v, |v| v == 0;
+    Sfixed32 i32, sfixed32, fixed32s |w| w as i32, fixed32, bare_fixed32 |v| v as u32, |v| v == 0;
+    Float f32, float, fixed32s |w| f32::from_bits(w),
+        fixed32, bare_fixed32 |v| v.to_bits(), |v| v.to_bits() == 0;
+    Fixed64 u64, fixed64, fixed64s |w| w, fixed64, bare_fixed64 |v| v, |v| v == 0;
+    Sfixed64 i64, sfixed64, fixed64s |w| w as i64, fixed64, bare_fixed64 |v| v as u64, |v| v == 0;
+    Double f64, double, fixed64s |w| f64::from_bits(w),
+        fixed64, bare_fixed64 |v| v.to_bits(), |v| v.to_bits() == 0;
+}
+
+/// An enumeration, open or closed.
+#[derive(Debug)]
+pub struct Enum<E>(PhantomData<E>);
+
+impl<E: Enumeration> Kind for Enum<E> {
+    type Owned = E;
+
+    #[inline]
+    fn put(out: &mut Encoder<'_>, number: u32, value: &E) {
+        Int32::put(out, number, &value.to_i32());
+    }
+}
+
+impl<E: Enumeration> Read<'_> for Enum<E> {
+    fn merge(slot: &mut E, field: &Field<'_>, _: DecodeContext<'_>) -> Result<bool, DecodeError> {
+        let Ok(number) = field.value.int32() else { return Ok(false) };
+        let Some(value) = E::try_from_i32(number) else { return Ok(false) };
+        *slot = value;
+        Ok(true)
+    }
+}
+
+impl<E: Enumeration> Implicit for Enum<E> {
+    #[inline]
+    fn is_default(value: &E) -> bool {
+        *value == E::default()
+    }
+}
+
+impl<E: Enumeration> Packable for Enum<E> {
+    #[inline]
+    fn put_bare(out: &mut Encoder<'_>, value: &E) {
+        Int32::put_bare(out, &value.to_i32());
+    }
+}
+
+impl<E: Enumeration> Enum<E> {
+    /// Takes over one value or a packed run. Numbers a closed enumeration has not go one by one to
+    /// `unknown`, as protobuf asks; without it they are forgotten.
+    pub(super) fn merge_run(
+        into: &mut Vec<E>,
+        unknown: Option<&mut UnknownFields>,
+        field: &Field<'_>,
+    ) -> Result<bool, DecodeError> {
+        let Ok(run) = field.value.varints() else { return Ok(false) };
+        let mut strangers = Vec::new();
+        for number in run {
+            // The low 32 bits are the number; what is not a value is kept as it came.
+            let number = number?;
+            match E::try_from_i32(number as i32) {
+                Some(value) => into.push(value),
+                None => strangers.push(number),
+            }
+        }
+        if let Some(unknown) = unknown {
+            for number in strangers {
+                unknown.push_varint(field.number, number);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,219 @@
+//! Strings and bytes, in whatever type holds them: owned ones are copied out of the input, views
+//! borrow from it.
+
+use alloc::borrow::{Cow, ToOwned};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+use super::{Encoder, Implicit, Kind, Read};
+use crate::decode::{DecodeContext, Field, Value};
+use crate::error::{DecodeError, DecodeErrorKind};
+
+/// A type that holds a copy of a `string`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot hold a copy of a protobuf string",
+    note = "`String`, `Cow<'_, str>` and `Box<str>` can; `&str` can in a struct that derives \
+            `MessageView`"
+)]
+pub trait TextValue: AsRef<str> + Default {
+    /// Takes a copy.
+    fn set_text(&mut self, text: &str);
+}
+
+/// A type that holds the bytes of a `string` where they lie.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot borrow a protobuf string",
+    note = "`&'a str` and `Cow<'a, str>` can, with the lifetime of the struct"
+)]
+pub trait TextBorrow<'a>: AsRef<str> + Default {
+    /// Borrows.
+    fn borrow_text(&mut self, text: &'a str);
+}
+
+/// A type that holds a copy of `bytes`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot hold a copy of protobuf bytes",
+    note = "`Vec<u8>`, `Cow<'_, [u8]>`, `Box<[u8]>` and, with the feature `bytes`, `bytes::Bytes` \
+            can; `&[u8]` can in a struct that derives `MessageView`"
+)]
+pub trait BytesValue: AsRef<[u8]> + Default {
+    /// Takes a copy.
+    fn set_bytes(&mut self, bytes: &[u8]);
+}
+
+/// A type that holds `bytes` where they lie.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot borrow protobuf bytes",
+    note = "`&'a [u8]` and `Cow<'a, [u8]>` can, with the lifetime of the struct"
+)]
+pub trait BytesBorrow<'a>: AsRef<[u8]> + Default {
+    /// Borrows.
+    fn borrow_bytes(&mut self, bytes: &'a [u8]);
+}
+
+impl TextValue for String {
+    /// Keeps the memory it has.
+    #[inline]
+    fn set_text(&mut self, text: &str) {
+        self.clear();
+        self.push_str(text);
+    }
+}
+
+impl TextValue for Box<str> {
+    #[inline]
+    fn set_text(&mut self, text: &str) {
+        *self = text.into();
+    }
+}
+
+impl TextValue for Cow<'_, str> {
+    #[inline]
+    fn set_text(&mut self, text: &str) {
+        *self = Cow::Owned(text.to_owned());
+    }
+}
+
+impl<'a> TextBorrow<'a> for Cow<'a, str> {
+    #[inline]
+    fn borrow_text(&mut self, text: &'a str) {
+        *self = Cow::Borrowed(text);
+    }
+}
+
+impl<'a> TextBorrow<'a> for &'a str {
+    #[inline]
+    fn borrow_text(&mut self, text: &'a str) {
+        *self = text;
+    }
+}
+
+impl BytesValue for Vec<u8> {
+    /// Keeps the memory it has.
+    #[inline]
+    fn set_bytes(&mut self, bytes: &[u8]) {
+        self.clear();
+        self.extend_from_slice(bytes);
+    }
+}
+
+impl BytesValue for Box<[u8]> {
+    #[inline]
+    fn set_bytes(&mut self, bytes: &[u8]) {
+        *self = bytes.into();
+    }
+}
+
+#[cfg(feature = "bytes")]
+impl BytesValue for bytes::Bytes {
+    #[inline]
+    fn set_bytes(&mut self, bytes: &[u8]) {
+        *self = bytes::Bytes::copy_from_slice(bytes);
+    }
+}
+
+impl BytesValue for Cow<'_, [u8]> {
+    #[inline]
+    fn set_bytes(&mut self, bytes: &[u8]) {
+        *self = Cow::Owned(bytes.to_owned());
+    }
+}
+
+impl<'a> BytesBorrow<'a> for Cow<'a, [u8]> {
+    #[inline]
+    fn borrow_bytes(&mut self, bytes: &'a [u8]) {
+        *self = Cow::Borrowed(bytes);
+    }
+}
+
+impl<'a> BytesBorrow<'a> for &'a [u8] {
+    #[inline]
+    fn borrow_bytes(&mut self, bytes: &'a [u8]) {
+        *self = bytes;
+    }
+}
+
+/// `string`, copied. If `CHECKED`, what is not UTF-8 is an error, else it is not understood.
+#[derive(Debug)]
+pub struct Text<T = String, const CHECKED: bool = false>(PhantomData<T>);
+
+/// `string`, borrowed; `CHECKED` as for [`Text`].
+#[derive(Debug)]
+pub struct TextView<T, const CHECKED: bool = false>(PhantomData<T>);
+
+/// `bytes`, copied.
+#[derive(Debug)]
+pub struct Bytes<T = Vec<u8>>(PhantomData<T>);
+
+/// `bytes`, borrowed.
+#[derive(Debug)]
+pub struct BytesView<T>(PhantomData<T>);
+
+fn text<'a, const CHECKED: bool>(field: &Field<'a>) -> Result<Option<&'a str>, DecodeError> {
+    match field.value.string() {
+        Ok(text) => Ok(Some(text)),
+        Err(DecodeErrorKind::Utf8) if CHECKED => Err(DecodeErrorKind::Utf8.at(0)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// What copies and views have in common.
+macro_rules! kinds {
+    ($($kind:ident $(<$check:ident>)?, $slice:ty;)*) => {$(
+        impl<T: AsRef<$slice> + Default $(, const $check: bool)?> Kind for $kind<T $(, $check)?> {
+            type Owned = T;
+
+            #[inline]
+            fn put(out: &mut Encoder<'_>, number: u32, value: &T) {
+                let value: &$slice = value.as_ref();
+                out.field(number, value.as_ref());
+            }
+        }
+
+        impl<T: AsRef<$slice> + Default $(, const $check: bool)?> Implicit for $kind<T $(, $check)?> {
+            #[inline]
+            fn is_default(value: &T) -> bool {
+                value.as_ref().is_empty()
+            }
+        }
+    )*};
+}
+
+kinds! {
+    Text<CHECKED>, str;
+    TextView<CHECKED>, str;
+    Bytes, [u8];
+    BytesView, [u8];
+}
+
+impl<T: TextValue, const CHECKED: bool> Read<'_> for Text<T, CHECKED> {
+    fn merge(slot: &mut T, field: &Field<'_>, _: DecodeContext<'_>) -> Result<bool, DecodeError> {
+        let text = text::<CHECKED>(field)?;
+        Ok(text.map(|text| slot.set_text(text)).is_some())
+    }
+}
+
+impl<'a, T: TextBorrow<'a>, const CHECKED: bool> Read<'a> for TextView<T, CHECKED> {
+    fn merge(slot: &mut T, field: &Field<'a>, _: DecodeContext<'_>) -> Result<bool, DecodeError> {
+        let text = text::<CHECKED>(field)?;
+        Ok(text.map(|text| slot.borrow_text(text)).is_some())
+    }
+}
+
+impl<T: BytesValue> Read<'_> for Bytes<T> {
+    fn merge(slot: &mut T, field: &Field<'_>, _: DecodeContext<'_>) -> Result<bool, DecodeError> {
+        let Value::Len(bytes) = field.value else { return Ok(false) };
+        slot.set_bytes(bytes);
+        Ok(true)
+    }
+}
+
+impl<'a, T: BytesBorrow<'a>> Read<'a> for BytesView<T> {
+    fn merge(slot: &mut T, field: &Field<'a>, _: DecodeContext<'_>) -> Result<bool, DecodeError> {
+        let Value::Len(bytes) = field.value else { return Ok(false) };
+        slot.borrow_bytes(bytes);
+        Ok(true)
+    }
+}
