@@ -30,14 +30,16 @@ pub(super) fn integer(text: &[u8]) -> Result<Option<u64>, ()> {
     Ok(value)
 }
 
-/// The decimal digits of a float, with the `f` of C removed; `None` if it is something else.
+/// The decimal digits of a float, with the `f` of C removed; `None` if it is something else, such as
+/// octal: a zero before other digits.
 pub(super) fn float(text: &[u8]) -> Option<&str> {
     let text = core::str::from_utf8(text).ok()?;
     // Rust would take `inf` and `nan` here; those are words, not numbers.
     let number = text.strip_suffix(['f', 'F']).unwrap_or(text);
     let plain =
         number.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
-    (plain && number.parse::<f64>().is_ok()).then_some(number)
+    let octal = matches!(number.as_bytes(), [b'0', b'0'..=b'9', ..]);
+    (plain && !octal && number.parse::<f64>().is_ok()).then_some(number)
 }
 
 /// What a string literal (quotes included) stands for, appended to `out`.
@@ -77,16 +79,8 @@ pub(crate) fn unescape(literal: &[u8], out: &mut Vec<u8>) -> Result<(), Mistake>
                 out.push(value as u8);
             }
             b'u' | b'U' => {
-                let mut value = unicode(literal, end, &mut at, letter)
+                let value = unicode(literal, end, &mut at, letter)
                     .ok_or_else(|| mistake(at, "\\u needs four hex digits, \\U needs eight"))?;
-                // The second half of a pair, as JavaScript writes characters past 2^16.
-                if (0xd800..0xdc00).contains(&value) && literal[at..end].starts_with(b"\\u") {
-                    let mut next = at + 2;
-                    if let Some(low @ 0xdc00..=0xdfff) = unicode(literal, end, &mut next, b'u') {
-                        at = next;
-                        value = 0x1_0000 + ((value - 0xd800) << 10) + (low - 0xdc00);
-                    }
-                }
                 let character = char::from_u32(value)
                     .ok_or_else(|| mistake(at, "this is no Unicode character"))?;
                 out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
