@@ -42,13 +42,15 @@
 //!
 //! [`protozero`]: https://docs.rs/protozero
 
-mod comments;
 mod emit;
 mod error;
 mod format;
 mod model;
 mod names;
+mod notes;
 mod parse;
+mod syntax;
+mod wellknown;
 
 pub use error::Error;
 pub use model::dump::{EnumRow, FieldRow, MethodRow, Rows};

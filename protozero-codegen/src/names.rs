@@ -171,6 +171,29 @@ pub(crate) fn camel(name: &str) -> String {
     if out == "_" { "__".into() } else { out }
 }
 
+/// `foo_bar` to `fooBar`, as JSON has it.
+pub(crate) fn json(name: &str) -> String {
+    let mut out = String::new();
+    let mut capital = false;
+    for c in name.chars() {
+        if c == '_' {
+            capital = true;
+        } else if core::mem::take(&mut capital) {
+            out.push(c.to_ascii_uppercase());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// `foo_bar` to `FooBar`, as the entry of a map is called.
+pub(crate) fn entry(name: &str) -> String {
+    let json = json(name);
+    let mut chars = json.chars();
+    chars.next().map_or_else(String::new, |c| c.to_ascii_uppercase().to_string()) + chars.as_str()
+}
+
 /// `FooBarIPC` to `foo_bar_ipc`.
 pub(crate) fn snake(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();

@@ -1,23 +1,32 @@
-//! Text to [`Schema`]: the only file that names protobuf-parse. Its descriptors stop in this module.
+//! Text to [`Schema`]: the only file that names protobuf-parse. Descriptors stop in this module.
 //!
 //! ```text
-//!  Source*  --protobuf-parse-->  FileDescriptorProto  --build-->  Schema
-//!           --comments-------->  Notes (places)      --^
+//!  Source* --syntax--> names as written, notes --link, check--> FileDescriptorProto --build--> Schema
+//!             |                                                   ^
+//!             `------- text that it can read --protobuf-parse ----'
 //! ```
+//!
+//! protobuf-parse makes the descriptors of all that it can read, which is proto2 and proto3. It
+//! knows no editions, keeps no comments, and names no places past the syntax; so each file is read
+//! by [`syntax`] first, which finds all that is wrong and where. For what only that can read its
+//! descriptors are taken; a test holds the two against each other.
 
 mod build;
+mod check;
 mod default;
 mod features;
 mod imports;
-mod place;
+mod link;
+
+use std::collections::BTreeMap;
 
 use protobuf::descriptor::FileDescriptorProto;
 use protobuf_parse::Parser;
 
-use crate::Source;
-use crate::comments::{self, Notes};
 use crate::error::Error;
 use crate::model::Schema;
+use crate::notes::{Note, Notes, Place};
+use crate::{Source, syntax, wellknown};
 
 /// One file as any parser hands it over.
 pub(crate) struct Parsed {
@@ -29,68 +38,65 @@ pub(crate) struct Parsed {
     pub emitted: bool,
 }
 
-/// Parses and resolves all sources; files keep their order.
+impl Parsed {
+    /// `message` about the declaration at `path`, at one of its places.
+    fn error(&self, path: &str, place: fn(&Note) -> Place, message: String) -> Error {
+        let note = self.notes.get(path).cloned().unwrap_or_default();
+        let at = match place(&note) {
+            Place { line: 0, .. } => note.at,
+            at => at,
+        };
+        Error { file: self.path.clone(), line: at.line, column: at.column, message }
+    }
+}
+
+/// Parses and resolves all sources; files keep their order, well-known ones come behind.
 pub(crate) fn parse(sources: &[Source], open_enums: bool) -> Result<Schema, Error> {
-    imports::check(sources)?;
-    let descriptors = descriptors(sources)?;
-    let files: Vec<_> = sources
-        .iter()
-        .zip(descriptors)
-        .map(|(source, descriptor)| Parsed {
+    let sources = wellknown::complete(sources);
+    let mut files = Vec::new();
+    let mut beyond = false;
+    for (source, own) in &sources {
+        let read = syntax::read(&source.path, &source.text)?;
+        beyond |= read.beyond;
+        files.push(Parsed {
             path: source.path.clone(),
-            descriptor,
-            notes: comments::scan(&source.text),
-            emitted: true,
-        })
-        .collect();
+            descriptor: read.descriptor,
+            notes: read.notes,
+            emitted: *own,
+        });
+    }
+    imports::check(&files)?;
+    link::link(&mut files)?;
+    check::check(&files)?;
+    if !beyond && let Some(descriptors) = pure(&sources) {
+        for (file, descriptor) in files.iter_mut().zip(descriptors) {
+            file.descriptor = descriptor;
+        }
+    }
     build::schema(&files, open_enums)
 }
 
-/// One descriptor per source, in the order of the sources.
+/// One descriptor per source, in their order; none if the parser cannot read one of them.
 ///
-/// The parser can read from memory, but the trait that would let us is not exported; so the sources
-/// make a short trip through a private temporary folder, which is gone when this returns.
-fn descriptors(sources: &[Source]) -> Result<Vec<FileDescriptorProto>, Error> {
-    let whole = |source: &Source, message: String| Error {
-        file: source.path.clone(),
-        line: 0,
-        column: 0,
-        message,
-    };
-    let Some(any) = sources.first() else { return Ok(Vec::new()) };
-    let folder =
-        tempfile::tempdir().map_err(|e| whole(any, format!("no temporary folder: {e}")))?;
+/// It could read from memory, but the trait that would let us is not exported; so the sources make
+/// a short trip through a private temporary folder, which is gone when this returns.
+fn pure(sources: &[(Source, bool)]) -> Option<Vec<FileDescriptorProto>> {
+    if sources.is_empty() {
+        return Some(Vec::new());
+    }
+    let folder = tempfile::tempdir().ok()?;
     let mut parser = Parser::new();
     parser.pure().include(folder.path());
-    for source in sources {
-        let plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\\');
-        if !source.path.split('/').all(plain) {
-            return Err(whole(source, "a source's path must be relative and plain".into()));
-        }
+    for (source, _) in sources {
         let file = folder.path().join(&source.path);
-        let written = match file.parent() {
-            Some(parent) => std::fs::create_dir_all(parent),
-            None => Ok(()),
-        };
-        written
-            .and_then(|()| std::fs::write(&file, &source.text))
-            .map_err(|e| whole(source, format!("no temporary file: {e}")))?;
+        std::fs::create_dir_all(file.parent()?).ok()?;
+        std::fs::write(&file, &source.text).ok()?;
         parser.input(file);
     }
-    let parsed = parser
-        .parse_and_typecheck()
-        .map_err(|e| place::located(sources, &folder.path().display().to_string(), &e))?
-        .file_descriptors;
-    sources
-        .iter()
-        .map(|source| {
-            parsed
-                .iter()
-                .find(|d| d.name() == source.path)
-                .cloned()
-                .ok_or_else(|| whole(source, "the parser lost this file".into()))
-        })
-        .collect()
+    let parsed = parser.parse_and_typecheck().ok()?.file_descriptors;
+    let mut by_path: BTreeMap<String, FileDescriptorProto> =
+        parsed.into_iter().map(|d| (d.name().to_owned(), d)).collect();
+    sources.iter().map(|(source, _)| by_path.remove(&source.path)).collect()
 }
 
 #[cfg(test)]

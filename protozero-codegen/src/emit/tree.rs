@@ -56,7 +56,7 @@ struct Node {
 pub(crate) fn emit(config: &Config, schema: &Schema, modules: &[ModulePath]) -> TokenStream {
     let mut root = Node::default();
     let mut uses = Vec::new();
-    for (file, module) in schema.files.iter().zip(modules) {
+    for (file, module) in schema.files.iter().zip(modules).filter(|(f, _)| f.emitted) {
         let mut node = &mut root;
         for part in &module.0 {
             node = node.children.entry(part.clone()).or_default();

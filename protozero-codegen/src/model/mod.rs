@@ -7,6 +7,7 @@
 
 pub(crate) mod cycles;
 pub(crate) mod dump;
+pub(crate) mod reach;
 #[cfg(test)]
 mod tests;
 

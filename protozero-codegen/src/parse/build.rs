@@ -10,12 +10,13 @@ use protobuf::descriptor::{
 
 use super::features::{Features, Presence};
 use super::{Parsed, default};
-use crate::comments::Note;
 use crate::error::Error;
 use crate::model::{
     EnumId, EnumValue, Enumeration, Extension, Field, File, Kind, Label, Message, MessageId,
-    Method, Oneof, Path, Schema, Service, cycles,
+    Method, Oneof, Path, Schema, Service, cycles, reach,
 };
+use crate::names;
+use crate::notes::{self, Note};
 
 /// All files as one schema; they keep their order.
 pub(super) fn schema(files: &[Parsed], open_enums: bool) -> Result<Schema, Error> {
@@ -32,6 +33,7 @@ pub(super) fn schema(files: &[Parsed], open_enums: bool) -> Result<Schema, Error
         builder.fill_file(at, features, &file.descriptor)?;
     }
     cycles::mark(&mut builder.schema);
+    reach::mark(&mut builder.schema, crate::wellknown::is);
     Ok(builder.schema)
 }
 
@@ -55,10 +57,7 @@ impl Builder<'_> {
     }
 
     fn error(&self, file: usize, path: &str, message: String) -> Error {
-        // A group's field has the group's name in small letters.
-        let known = self.files[file].notes.iter().find(|(p, _)| p.eq_ignore_ascii_case(path));
-        let note = known.map(|(_, note)| note.clone()).unwrap_or_default();
-        Error { file: self.files[file].path.clone(), line: note.line, column: note.column, message }
+        self.files[file].error(path, |n| n.at, message)
     }
 
     /// First pass: every message and enum gets its id.
@@ -246,35 +245,9 @@ impl Builder<'_> {
         d: &FieldDescriptorProto,
     ) -> Result<Field, Error> {
         let features = features.of_field(d);
-        let dot = if scope.is_empty() { "" } else { "." };
-        let place = format!("{scope}{dot}{}", d.name());
+        let place = notes::join(scope, d.name());
         let fail = |message: String| Err(self.error(file, &place, message));
-        let kind = match d.type_() {
-            PbType::TYPE_INT32 => Kind::Int32,
-            PbType::TYPE_INT64 => Kind::Int64,
-            PbType::TYPE_UINT32 => Kind::Uint32,
-            PbType::TYPE_UINT64 => Kind::Uint64,
-            PbType::TYPE_SINT32 => Kind::Sint32,
-            PbType::TYPE_SINT64 => Kind::Sint64,
-            PbType::TYPE_FIXED32 => Kind::Fixed32,
-            PbType::TYPE_FIXED64 => Kind::Fixed64,
-            PbType::TYPE_SFIXED32 => Kind::Sfixed32,
-            PbType::TYPE_SFIXED64 => Kind::Sfixed64,
-            PbType::TYPE_FLOAT => Kind::Float,
-            PbType::TYPE_DOUBLE => Kind::Double,
-            PbType::TYPE_BOOL => Kind::Bool,
-            PbType::TYPE_STRING => Kind::String,
-            PbType::TYPE_BYTES => Kind::Bytes,
-            PbType::TYPE_ENUM | PbType::TYPE_MESSAGE | PbType::TYPE_GROUP => {
-                match self.kinds.get(d.type_name()) {
-                    Some(Named::Enum(id)) => Kind::Enum(*id),
-                    Some(Named::Message(id)) => Kind::Message(*id),
-                    None => {
-                        return fail(format!("type {} is not among the sources", d.type_name()));
-                    }
-                }
-            }
-        };
+        let kind = self.kind(d).map_err(|message| self.error(file, &place, message))?;
         let number = match u32::try_from(d.number()) {
             Ok(n @ 1..=0x1FFF_FFFF) => n,
             _ => return fail(format!("field number {} is out of range", d.number())),
@@ -310,7 +283,7 @@ impl Builder<'_> {
             delimited,
             utf8: kind == Kind::String && features.utf8,
             json_name: match d.json_name() {
-                "" => json_name(d.name()),
+                "" => names::json(d.name()),
                 given => given.to_owned(),
             },
             deprecated: d.options.deprecated(),
@@ -318,6 +291,35 @@ impl Builder<'_> {
             default,
             comment: self.note(file, &place).lines,
             boxed: false,
+        })
+    }
+
+    fn kind(&self, d: &FieldDescriptorProto) -> Result<Kind, String> {
+        Ok(match d.type_() {
+            PbType::TYPE_INT32 => Kind::Int32,
+            PbType::TYPE_INT64 => Kind::Int64,
+            PbType::TYPE_UINT32 => Kind::Uint32,
+            PbType::TYPE_UINT64 => Kind::Uint64,
+            PbType::TYPE_SINT32 => Kind::Sint32,
+            PbType::TYPE_SINT64 => Kind::Sint64,
+            PbType::TYPE_FIXED32 => Kind::Fixed32,
+            PbType::TYPE_FIXED64 => Kind::Fixed64,
+            PbType::TYPE_SFIXED32 => Kind::Sfixed32,
+            PbType::TYPE_SFIXED64 => Kind::Sfixed64,
+            PbType::TYPE_FLOAT => Kind::Float,
+            PbType::TYPE_DOUBLE => Kind::Double,
+            PbType::TYPE_BOOL => Kind::Bool,
+            PbType::TYPE_STRING => Kind::String,
+            PbType::TYPE_BYTES => Kind::Bytes,
+            PbType::TYPE_ENUM | PbType::TYPE_MESSAGE | PbType::TYPE_GROUP => {
+                match self.kinds.get(d.type_name()) {
+                    Some(Named::Enum(id)) => Kind::Enum(*id),
+                    Some(Named::Message(id)) => Kind::Message(*id),
+                    None => {
+                        return Err(format!("type {} is not among the sources", d.type_name()));
+                    }
+                }
+            }
         })
     }
 
@@ -360,20 +362,4 @@ fn range(
     r: &protobuf::descriptor::descriptor_proto::ExtensionRange,
 ) -> Option<core::ops::Range<u32>> {
     Some(u32::try_from(r.start()).ok()?..u32::try_from(r.end()).ok()?)
-}
-
-/// `foo_bar` to `fooBar`.
-fn json_name(name: &str) -> String {
-    let mut out = String::new();
-    let mut capital = false;
-    for c in name.chars() {
-        if c == '_' {
-            capital = true;
-        } else if core::mem::take(&mut capital) {
-            out.push(c.to_ascii_uppercase());
-        } else {
-            out.push(c);
-        }
-    }
-    out
 }

@@ -11,7 +11,16 @@ pub(super) fn value(kind: Kind, text: &str) -> Option<Default> {
         Kind::Bytes => Default::Bytes(unescape(text)?),
         Kind::Enum(_) => Default::Enum(text.to_owned()),
         Kind::Message(_) => return None,
-        _ => Default::Int(text.parse().ok()?),
+        _ => {
+            let value: i128 = text.parse().ok()?;
+            let fits = match kind {
+                Kind::Uint32 | Kind::Fixed32 => u32::try_from(value).is_ok(),
+                Kind::Uint64 | Kind::Fixed64 => u64::try_from(value).is_ok(),
+                Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => i64::try_from(value).is_ok(),
+                _ => i32::try_from(value).is_ok(),
+            };
+            Default::Int(fits.then_some(value)?)
+        }
     })
 }
 

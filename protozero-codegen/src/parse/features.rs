@@ -28,6 +28,8 @@ pub(super) struct Features {
     pub packed: bool,
     pub utf8: bool,
     pub delimited: bool,
+    /// Two fields must not be one name in JSON.
+    pub json_names: bool,
 }
 
 const PROTO2: Features = Features {
@@ -36,6 +38,7 @@ const PROTO2: Features = Features {
     packed: false,
     utf8: false,
     delimited: false,
+    json_names: false,
 };
 
 const PROTO3: Features = Features {
@@ -44,6 +47,7 @@ const PROTO3: Features = Features {
     packed: true,
     utf8: true,
     delimited: false,
+    json_names: true,
 };
 
 const EDITION_2023: Features = Features { presence: Presence::Explicit, ..PROTO3 };
@@ -103,6 +107,7 @@ impl Features {
                     (3, UnknownValueRef::Varint(v)) => self.packed = v == 1,
                     (4, UnknownValueRef::Varint(v)) => self.utf8 = v == 2,
                     (5, UnknownValueRef::Varint(v)) => self.delimited = v == 2,
+                    (6, UnknownValueRef::Varint(v)) => self.json_names = v == 1,
                     _ => {}
                 }
             }

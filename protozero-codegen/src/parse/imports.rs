@@ -1,69 +1,62 @@
-//! Imports, checked before the parser follows them: it would recurse for ever on a circle, and says
-//! less about a missing file.
+//! Imports: each is there, once, and none of them leads back.
 
 use std::collections::BTreeMap;
 
-use crate::{Error, Source};
+use super::Parsed;
+use crate::error::Error;
 
-pub(super) fn check(sources: &[Source]) -> Result<(), Error> {
-    let graph: BTreeMap<&str, Vec<(u32, &str)>> =
-        sources.iter().map(|s| (s.path.as_str(), of(&s.text))).collect();
-    let mut done = BTreeMap::new();
-    for source in sources {
-        visit(&graph, &source.path, &mut done)?;
+pub(super) fn check(files: &[Parsed]) -> Result<(), Error> {
+    let mut by_path = BTreeMap::new();
+    for (at, file) in files.iter().enumerate() {
+        let plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0']);
+        if !file.path.split('/').all(plain) {
+            let message = "a source's path must be relative and plain".into();
+            return Err(file.error("", |_| Default::default(), message));
+        }
+        if by_path.insert(file.path.as_str(), at).is_some() {
+            let message = "two sources have this path".into();
+            return Err(file.error("", |_| Default::default(), message));
+        }
+    }
+    let mut done = vec![None; files.len()];
+    for at in 0..files.len() {
+        visit(files, &by_path, at, &mut done)?;
     }
     Ok(())
 }
 
-/// Import statements at the start of a line, with their line.
-fn of(text: &str) -> Vec<(u32, &str)> {
-    let mut found = Vec::new();
-    for (at, line) in (1..).zip(text.lines()) {
-        let rest = line.trim_start().strip_prefix("import").map(str::trim_start);
-        let Some(rest) = rest else { continue };
-        let rest = ["public", "weak"].iter().find_map(|w| rest.strip_prefix(w)).unwrap_or(rest);
-        let mut quoted = rest.trim_start().split(['"', '\'']);
-        if quoted.next() == Some("") {
-            found.extend(quoted.next().map(|path| (at, path)));
-        }
-    }
-    found
-}
-
-/// Depth first; `false` in `done` means the file is being visited.
-fn visit<'a>(
-    graph: &BTreeMap<&'a str, Vec<(u32, &'a str)>>,
-    start: &'a str,
-    done: &mut BTreeMap<&'a str, bool>,
+/// Depth first, without recursion; `Some(false)` in `done` means the file is being visited.
+fn visit(
+    files: &[Parsed],
+    by_path: &BTreeMap<&str, usize>,
+    start: usize,
+    done: &mut [Option<bool>],
 ) -> Result<(), Error> {
     let mut stack = vec![(start, 0)];
-    while let Some((file, next)) = stack.pop() {
-        if next == 0 && done.insert(file, false) == Some(true) {
-            done.insert(file, true);
-            continue;
+    while let Some((at, next)) = stack.pop() {
+        if next == 0 {
+            if done[at].is_some() {
+                continue;
+            }
+            done[at] = Some(false);
         }
-        let Some(&(line, import)) = graph.get(file).and_then(|list| list.get(next)) else {
-            done.insert(file, true);
+        let imports = &files[at].descriptor.dependency;
+        let Some(import) = imports.get(next) else {
+            done[at] = Some(true);
             continue;
         };
-        stack.push((file, next + 1));
-        if done.get(import) == Some(&false) {
-            return Err(Error {
-                file: file.to_owned(),
-                line,
-                column: 1,
-                message: format!("import of {import} makes a circle"),
-            });
+        stack.push((at, next + 1));
+        let fail = |message| Err(files[at].error(&format!("#import{next}"), |n| n.at, message));
+        if imports[..next].contains(import) {
+            return fail(format!("{import} is imported twice"));
         }
-        if !done.contains_key(import) && graph.contains_key(import) {
-            stack.push((import, 0));
-        } else if !graph.contains_key(import) && !import.starts_with("google/protobuf/") {
-            return Err(Error {
-                file: file.to_owned(),
-                line,
-                column: 1,
-                message: format!("imported file {import} is not among the sources"),
-            });
+        let Some(&to) = by_path.get(import.as_str()) else {
+            return fail(format!("imported file {import} is not among the sources"));
+        };
+        match done[to] {
+            Some(false) => return fail(format!("import of {import} makes a circle")),
+            None => stack.push((to, 0)),
+            Some(true) => {}
         }
     }
     Ok(())

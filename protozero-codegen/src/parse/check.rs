@@ -1,0 +1,267 @@
+//! What a schema must not do although its syntax allows it: numbers, ranges, labels, defaults.
+
+mod enums;
+mod extensions;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use protobuf::descriptor::field_descriptor_proto::{Label, Type};
+use protobuf::descriptor::{DescriptorProto, EnumDescriptorProto, FieldDescriptorProto};
+
+use super::Parsed;
+use super::features::{Features, Presence};
+use crate::error::Error;
+use crate::notes::{Note, Place, join};
+
+const NUMBER_MAX: i32 = 0x1FFF_FFFF;
+
+/// What a check must know beyond one declaration.
+#[derive(Default)]
+struct World {
+    /// By full name with a leading dot: whether the enum is closed, and names and numbers.
+    enums: BTreeMap<String, (bool, Vec<(String, i32)>)>,
+    /// By full name with a leading dot: extension ranges, end exclusive.
+    ranges: BTreeMap<String, Vec<(i32, i32)>>,
+    /// Extensions by extendee and number.
+    extensions: BTreeMap<(String, i32), String>,
+}
+
+/// Checks all files, which are linked.
+///
+/// # Errors
+/// The first thing that is wrong, with its place.
+pub(super) fn check(files: &[Parsed]) -> Result<(), Error> {
+    let mut world = World::default();
+    let mut all = Vec::new();
+    for file in files {
+        let features = Features::of_file(&file.descriptor)
+            .map_err(|message| file.error("", |_| Place::default(), message))?;
+        world.learn(file, features);
+        all.push(features);
+    }
+    for (file, features) in files.iter().zip(all) {
+        let d = &file.descriptor;
+        let cx = Cx { file, proto3: d.syntax() == "proto3" };
+        for e in &d.enum_type {
+            enums::check(&cx, "", features, e)?;
+        }
+        for m in &d.message_type {
+            cx.message(&mut world, "", features, m)?;
+        }
+        for x in &d.extension {
+            extensions::check(&cx, &mut world, "", features, x)?;
+        }
+    }
+    Ok(())
+}
+
+impl World {
+    fn learn(&mut self, file: &Parsed, features: Features) {
+        let d = &file.descriptor;
+        let scope = join("", d.package());
+        let scope = if scope.is_empty() { scope } else { format!(".{scope}") };
+        for e in &d.enum_type {
+            self.learn_enum(&scope, features, e);
+        }
+        for m in &d.message_type {
+            self.learn_message(&scope, features, m);
+        }
+    }
+
+    fn learn_message(&mut self, scope: &str, features: Features, d: &DescriptorProto) {
+        let full = format!("{scope}.{}", d.name());
+        let features = features.of_message(d);
+        for e in &d.enum_type {
+            self.learn_enum(&full, features, e);
+        }
+        for m in &d.nested_type {
+            self.learn_message(&full, features, m);
+        }
+        let ranges = d.extension_range.iter().map(|r| (r.start(), r.end())).collect();
+        self.ranges.insert(full, ranges);
+    }
+
+    fn learn_enum(&mut self, scope: &str, features: Features, d: &EnumDescriptorProto) {
+        let values = d.value.iter().map(|v| (v.name().to_owned(), v.number())).collect();
+        let full = format!("{scope}.{}", d.name());
+        self.enums.insert(full, (features.of_enum(d).closed, values));
+    }
+}
+
+/// The file that is checked.
+struct Cx<'a> {
+    file: &'a Parsed,
+    proto3: bool,
+}
+
+impl Cx<'_> {
+    fn fail(&self, path: &str, place: fn(&Note) -> Place, message: String) -> Result<(), Error> {
+        Err(self.file.error(path, place, message))
+    }
+
+    fn message(
+        &self,
+        world: &mut World,
+        scope: &str,
+        features: Features,
+        d: &DescriptorProto,
+    ) -> Result<(), Error> {
+        let local = join(scope, d.name());
+        let features = features.of_message(d);
+        self.ranges(&local, d)?;
+        let mut numbers = BTreeMap::new();
+        let mut json = BTreeMap::new();
+        for f in &d.field {
+            let path = join(&local, f.name());
+            self.number(&path, f)?;
+            if let Some(first) = numbers.insert(f.number(), f.name()) {
+                let message = format!("number {} is already that of {first}", f.number());
+                return self.fail(&path, |n| n.number_at, message);
+            }
+            self.reserved(&path, d, f)?;
+            if features.json_names
+                && let Some(first) = json.insert(f.json_name(), f.name())
+            {
+                let message = format!("JSON knows {} and {first} by the same name", f.name());
+                return self.fail(&path, |n| n.at, message);
+            }
+            let oneof = f.oneof_index.and_then(|at| d.oneof_decl.get(usize::try_from(at).ok()?));
+            if f.oneof_index.is_some() && oneof.is_none() {
+                return self.fail(&path, |n| n.at, "its oneof is not there".into());
+            }
+            let features = oneof.map_or(features, |o| features.of_oneof(o));
+            self.field(world, &path, features, f)?;
+        }
+        if d.options.message_set_wire_format() && !d.field.is_empty() {
+            return self.fail(&local, |n| n.at, "a message set has no fields".into());
+        }
+        for x in &d.extension {
+            extensions::check(self, world, &local, features, x)?;
+        }
+        for e in &d.enum_type {
+            enums::check(self, &local, features, e)?;
+        }
+        d.nested_type.iter().try_for_each(|m| self.message(world, &local, features, m))
+    }
+
+    fn number(&self, path: &str, f: &FieldDescriptorProto) -> Result<(), Error> {
+        let number = f.number();
+        let message = match number {
+            1..19_000 | 20_000..=NUMBER_MAX => return Ok(()),
+            19_000..20_000 => format!("numbers 19000 to 19999 are protobuf's own, not {number}"),
+            _ => format!("field number {number} is out of range: 1 to {NUMBER_MAX}"),
+        };
+        self.fail(path, |n| n.number_at, message)
+    }
+
+    fn reserved(
+        &self,
+        path: &str,
+        d: &DescriptorProto,
+        f: &FieldDescriptorProto,
+    ) -> Result<(), Error> {
+        let number = f.number();
+        let inside = |start: i32, end: i32| (start..end).contains(&number);
+        if d.reserved_range.iter().any(|r| inside(r.start(), r.end())) {
+            return self.fail(path, |n| n.number_at, format!("number {number} is reserved"));
+        }
+        if d.extension_range.iter().any(|r| inside(r.start(), r.end())) {
+            let message = format!("number {number} is for extensions");
+            return self.fail(path, |n| n.number_at, message);
+        }
+        if d.reserved_name.iter().any(|name| name == f.name()) {
+            return self.fail(path, |n| n.at, format!("name {} is reserved", f.name()));
+        }
+        Ok(())
+    }
+
+    /// Reserved and extension ranges: proper, and apart from each other.
+    fn ranges(&self, local: &str, d: &DescriptorProto) -> Result<(), Error> {
+        let max = if d.options.message_set_wire_format() { i32::MAX } else { NUMBER_MAX + 1 };
+        let reserved = (0usize..).zip(&d.reserved_range);
+        let reserved = reserved.map(|(at, r)| (r.start(), r.end(), format!("#reserved{at}")));
+        let extensions = (0usize..).zip(&d.extension_range);
+        let extensions = extensions.map(|(at, r)| (r.start(), r.end(), format!("#extensions{at}")));
+        if self.proto3 && !d.extension_range.is_empty() {
+            let message = "proto3 has no extension ranges".into();
+            return self.fail(&format!("{local}#extensions0"), |n| n.at, message);
+        }
+        let mut all: Vec<_> = reserved.chain(extensions).collect();
+        for (start, end, note) in &all {
+            if *start < 1 || *end > max || start >= end {
+                let message = format!("a range must lie within 1 to {}", max - 1);
+                return self.fail(&format!("{local}{note}"), |n| n.at, message);
+            }
+        }
+        all.sort();
+        for pair in all.windows(2) {
+            if let [(_, end, _), (start, _, note)] = pair
+                && start < end
+            {
+                let message = format!("number {start} is in another range too");
+                return self.fail(&format!("{local}{note}"), |n| n.at, message);
+            }
+        }
+        let mut names = BTreeSet::new();
+        for name in &d.reserved_name {
+            if !names.insert(name) {
+                return self.fail(local, |n| n.at, format!("name {name} is reserved twice"));
+            }
+        }
+        Ok(())
+    }
+
+    fn field(
+        &self,
+        world: &World,
+        path: &str,
+        features: Features,
+        f: &FieldDescriptorProto,
+    ) -> Result<(), Error> {
+        let features = features.of_field(f);
+        let at_name = |message: &str| self.fail(path, |n| n.at, message.into());
+        let kind = f.type_();
+        let repeated = f.label() == Label::LABEL_REPEATED;
+        let message = matches!(kind, Type::TYPE_MESSAGE | Type::TYPE_GROUP);
+        if f.has_extendee() && f.has_oneof_index() {
+            return at_name("an extension is in no oneof");
+        }
+        if f.options.packed() {
+            let number = !message && !matches!(kind, Type::TYPE_STRING | Type::TYPE_BYTES);
+            if !repeated || !number {
+                return at_name("only repeated numbers, bools and enums can be packed");
+            }
+        }
+        let implicit = features.presence == Presence::Implicit
+            && !f.proto3_optional()
+            && f.oneof_index.is_none()
+            && !f.has_extendee();
+        if kind == Type::TYPE_ENUM
+            && (self.proto3 || implicit && !repeated)
+            && world.enums.get(f.type_name()).is_some_and(|(closed, _)| *closed)
+        {
+            let name = f.type_name().trim_start_matches('.');
+            let message =
+                format!("enum {name} is closed; a field without presence needs an open one");
+            return self.fail(path, |n| n.type_at, message);
+        }
+        if f.has_default_value() {
+            if self.proto3 {
+                return at_name("proto3 has no explicit defaults");
+            }
+            if repeated || message {
+                return at_name("only singular scalars have defaults");
+            }
+            if implicit {
+                return at_name("a field without presence has no explicit default");
+            }
+            if let Some((_, values)) = world.enums.get(f.type_name())
+                && !values.iter().any(|(name, _)| name == f.default_value())
+            {
+                let message = format!("default {} is no value of its enum", f.default_value());
+                return self.fail(path, |n| n.at, message);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,49 @@
+//! Extensions: a number their message gave away, once.
+
+use protobuf::descriptor::FieldDescriptorProto;
+use protobuf::descriptor::field_descriptor_proto::{Label, Type};
+
+use super::{Cx, World};
+use crate::error::Error;
+use crate::notes::join;
+use crate::parse::features::Features;
+
+pub(super) fn check(
+    cx: &Cx<'_>,
+    world: &mut World,
+    scope: &str,
+    features: Features,
+    d: &FieldDescriptorProto,
+) -> Result<(), Error> {
+    let path = join(scope, d.name());
+    let extendee = d.extendee();
+    let shown = extendee.trim_start_matches('.');
+    if cx.proto3 && !(shown.starts_with("google.protobuf.") && shown.ends_with("Options")) {
+        let message = "proto3 extends nothing but options".into();
+        return cx.fail(&path, |n| n.extendee_at, message);
+    }
+    if d.label() == Label::LABEL_REQUIRED {
+        return cx.fail(&path, |n| n.at, "an extension is never required".into());
+    }
+    let number = d.number();
+    let ranges = world.ranges.get(extendee).map(Vec::as_slice).unwrap_or_default();
+    if !ranges.iter().any(|(start, end)| (*start..*end).contains(&number)) {
+        let message = format!("{shown} has no extension range with {number}");
+        return cx.fail(&path, |n| n.number_at, message);
+    }
+    // A message set's numbers go beyond those of fields.
+    if number < super::NUMBER_MAX {
+        cx.number(&path, d)?;
+    }
+    let lone = d.label() == Label::LABEL_OPTIONAL;
+    if number > super::NUMBER_MAX && !(lone && d.type_() == Type::TYPE_MESSAGE) {
+        let message = "a message set takes optional messages only".into();
+        return cx.fail(&path, |n| n.at, message);
+    }
+    let key = (extendee.to_owned(), number);
+    if let Some(other) = world.extensions.insert(key, path.clone()) {
+        let message = format!("number {number} of {shown} is already that of {other}");
+        return cx.fail(&path, |n| n.number_at, message);
+    }
+    cx.field(world, &path, features, d)
+}

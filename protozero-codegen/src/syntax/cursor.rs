@@ -1,0 +1,126 @@
+//! The place in the tokens: what the grammar asks of them.
+
+use super::DEPTH_MAX;
+use super::grammar::{Done, Grammar};
+use super::lexer::Token;
+use crate::notes::Place;
+
+impl<'a> Grammar<'a> {
+    pub fn peek(&self) -> &Token<'a> {
+        self.ahead(0)
+    }
+
+    pub fn ahead(&self, by: usize) -> &Token<'a> {
+        self.spots.get(self.at + by).map_or(&Token::End, |s| &s.token)
+    }
+
+    pub fn place(&self) -> Place {
+        self.spots.get(self.at).or(self.spots.last()).map(|s| s.at).unwrap_or_default()
+    }
+
+    pub fn bump(&mut self) -> Token<'a> {
+        let token = self.peek().clone();
+        self.at += usize::from(token != Token::End);
+        token
+    }
+
+    pub fn fail<T>(&self, wanted: &str) -> Done<T> {
+        let found = match self.peek() {
+            Token::Word(w) => format!("`{w}`"),
+            Token::Int(i) => format!("`{i}`"),
+            Token::Float(x) => format!("`{x}`"),
+            Token::Text(_) => "a string".into(),
+            Token::Symbol(c) => format!("`{c}`"),
+            Token::End => "the end of the file".into(),
+        };
+        Err((self.place(), format!("expected {wanted}, found {found}")))
+    }
+
+    pub fn is(&self, c: char) -> bool {
+        *self.peek() == Token::Symbol(c)
+    }
+
+    pub fn eat(&mut self, c: char) -> bool {
+        let is = self.is(c);
+        self.at += usize::from(is);
+        is
+    }
+
+    pub fn expect(&mut self, c: char) -> Done {
+        if self.eat(c) { Ok(()) } else { self.fail(&format!("`{c}`")) }
+    }
+
+    pub fn is_word(&self, word: &str) -> bool {
+        matches!(self.peek(), Token::Word(w) if *w == word)
+    }
+
+    pub fn eat_word(&mut self, word: &str) -> bool {
+        let is = self.is_word(word);
+        self.at += usize::from(is);
+        is
+    }
+
+    pub fn word(&mut self, wanted: &str) -> Done<&'a str> {
+        match *self.peek() {
+            Token::Word(w) => {
+                self.at += 1;
+                Ok(w)
+            }
+            _ => self.fail(wanted),
+        }
+    }
+
+    /// A name with dots in it, one in front too where it is a type's.
+    pub fn dotted(&mut self, wanted: &str) -> Done<String> {
+        let mut name = String::new();
+        if self.eat('.') {
+            name.push('.');
+        }
+        name.push_str(self.word(wanted)?);
+        while self.eat('.') {
+            name.push('.');
+            name.push_str(self.word(wanted)?);
+        }
+        Ok(name)
+    }
+
+    /// A string; several that stand side by side are one.
+    pub fn text(&mut self) -> Done<Vec<u8>> {
+        let Token::Text(mut text) = self.bump() else {
+            self.at = self.at.saturating_sub(usize::from(*self.peek() != Token::End));
+            return self.fail("a string");
+        };
+        while let Token::Text(more) = self.peek() {
+            text.extend_from_slice(more);
+            self.at += 1;
+            self.beyond = true;
+        }
+        Ok(text)
+    }
+
+    pub fn utf8(&mut self) -> Done<String> {
+        let at = self.place();
+        if !matches!(self.peek(), Token::Text(_)) {
+            return self.fail("a string");
+        }
+        String::from_utf8(self.text()?).map_err(|_| (at, "this string is not UTF-8".into()))
+    }
+
+    /// A number with an optional sign.
+    pub fn int(&mut self, wanted: &str) -> Done<i64> {
+        let at = self.place();
+        let minus = self.eat('-');
+        let Token::Int(value) = *self.peek() else { return self.fail(wanted) };
+        self.at += 1;
+        let value = i64::try_from(value).ok().map(|v| if minus { -v } else { v });
+        value.ok_or_else(|| (at, format!("{wanted} is out of range")))
+    }
+
+    pub fn deeper(&mut self) -> Done {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err((self.place(), format!("nested more than {DEPTH_MAX} deep")));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,397 @@
+//! Files, messages, enums and services.
+
+use protobuf::EnumOrUnknown;
+use protobuf::descriptor::descriptor_proto::{ExtensionRange, ReservedRange};
+use protobuf::descriptor::enum_descriptor_proto::EnumReservedRange;
+use protobuf::descriptor::{
+    DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FileDescriptorProto,
+    MethodDescriptorProto, ServiceDescriptorProto,
+};
+
+use super::Syntax;
+use super::lexer::{Comment, Spot, Token, Wrong};
+use super::option::On;
+use crate::notes::{Note, Notes, Place};
+
+pub(super) type Done<T = ()> = Result<T, Wrong>;
+
+/// Which language a file speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Speech {
+    Proto2,
+    Proto3,
+    Edition,
+}
+
+pub(super) struct Grammar<'a> {
+    pub path: &'a str,
+    pub spots: Vec<Spot<'a>>,
+    pub at: usize,
+    pub comments: Vec<Comment>,
+    /// Comments before this one are dealt with.
+    pub comments_seen: usize,
+    pub notes: Notes,
+    pub beyond: bool,
+    pub speech: Speech,
+    /// Path of the declaration we are in.
+    pub scope: String,
+    pub depth: usize,
+    /// Comment above the current statement.
+    pub above: Vec<String>,
+    /// The declaration that ended last and the line it ended on, for comments behind it.
+    pub ended: Option<(String, u32)>,
+}
+
+impl<'a> Grammar<'a> {
+    pub fn new(path: &'a str, spots: Vec<Spot<'a>>, comments: Vec<Comment>) -> Self {
+        Self {
+            path,
+            spots,
+            at: 0,
+            comments,
+            comments_seen: 0,
+            notes: Notes::new(),
+            beyond: false,
+            speech: Speech::Proto2,
+            scope: String::new(),
+            depth: 0,
+            above: Vec::new(),
+            ended: None,
+        }
+    }
+
+    pub fn file(mut self) -> Done<Syntax> {
+        let mut d = FileDescriptorProto::new();
+        d.set_name(self.path.to_owned());
+        self.begin();
+        if self.is_word("syntax") || self.is_word("edition") {
+            self.speech(&mut d)?;
+        }
+        loop {
+            self.begin();
+            if *self.peek() == Token::End {
+                break;
+            }
+            self.file_statement(&mut d)?;
+        }
+        Ok(Syntax { descriptor: d, notes: self.notes, beyond: self.beyond })
+    }
+
+    fn speech(&mut self, d: &mut FileDescriptorProto) -> Done {
+        let edition = self.word("`syntax`")? == "edition";
+        self.expect('=')?;
+        let at = self.place();
+        let value = self.utf8()?;
+        self.speech = match (edition, value.as_str()) {
+            (false, "proto2") => Speech::Proto2,
+            (false, "proto3") => Speech::Proto3,
+            (true, "2023") => Speech::Edition,
+            (false, _) => return Err((at, format!("syntax {value} is not known"))),
+            (true, _) => return Err((at, format!("edition {value} is not known; 2023 is"))),
+        };
+        if edition {
+            self.beyond = true;
+            d.set_syntax("editions".into());
+            d.special_fields.mut_unknown_fields().add_varint(14, 1000);
+        } else {
+            d.set_syntax(value);
+        }
+        self.expect(';')?;
+        self.end(None);
+        Ok(())
+    }
+
+    fn file_statement(&mut self, d: &mut FileDescriptorProto) -> Done {
+        let at = self.place();
+        match *self.peek() {
+            Token::Symbol(';') => {
+                self.bump();
+            }
+            Token::Word("import") => {
+                self.bump();
+                let count = i32::try_from(d.dependency.len()).unwrap_or(i32::MAX);
+                if self.eat_word("public") {
+                    d.public_dependency.push(count);
+                } else if self.eat_word("weak") {
+                    d.weak_dependency.push(count);
+                }
+                self.counted("import", d.dependency.len(), self.place());
+                d.dependency.push(self.utf8()?);
+                self.expect(';')?;
+                self.end(None);
+            }
+            Token::Word("package") => {
+                self.bump();
+                if d.has_package() {
+                    return Err((at, "a second package".into()));
+                }
+                let name = self.dotted("a package")?;
+                d.set_package(name);
+                self.expect(';')?;
+                self.end(None);
+            }
+            Token::Word("option") => self.option_statement(On::File(&mut d.options))?,
+            Token::Word("message") => d.message_type.push(self.message()?),
+            Token::Word("enum") => d.enum_type.push(self.enumeration()?),
+            Token::Word("extend") => self.extend(&mut d.extension, &mut d.message_type)?,
+            Token::Word("service") => d.service.push(self.service()?),
+            Token::Word("syntax" | "edition") => {
+                return Err((at, "this must be the first statement".into()));
+            }
+            _ => return self.fail("a declaration"),
+        }
+        Ok(())
+    }
+
+    /// `keyword Name`, noted; answers with its name and path.
+    fn named(&mut self, wanted: &str) -> Done<(String, String)> {
+        self.bump();
+        let at = self.place();
+        let name = self.word(wanted)?;
+        let path = self.note(name, Note { at, ..Note::default() });
+        Ok((name.to_owned(), path))
+    }
+
+    fn message(&mut self) -> Done<DescriptorProto> {
+        let mut d = DescriptorProto::new();
+        let (name, path) = self.named("a message's name")?;
+        d.set_name(name);
+        self.message_body(path, &mut d)?;
+        Ok(d)
+    }
+
+    pub fn message_body(&mut self, path: String, d: &mut DescriptorProto) -> Done {
+        self.block(path, |g| g.message_statement(d))?;
+        super::field::synthetic_oneofs(d);
+        Ok(())
+    }
+
+    fn message_statement(&mut self, d: &mut DescriptorProto) -> Done {
+        match *self.peek() {
+            Token::Word("message") => d.nested_type.push(self.message()?),
+            Token::Word("enum") => d.enum_type.push(self.enumeration()?),
+            Token::Word("extend") => {
+                // Types in there would be looked for outside of the message.
+                self.beyond = true;
+                self.extend(&mut d.extension, &mut d.nested_type)?;
+            }
+            Token::Word("option") => self.option_statement(On::Message(&mut d.options))?,
+            Token::Word("oneof") => self.oneof(d)?,
+            Token::Word("extensions") => self.extension_ranges(d)?,
+            Token::Word("reserved") => {
+                let max = i64::from(i32::MAX - 1);
+                let ranges = self.reserved(&mut d.reserved_name, d.reserved_range.len(), max)?;
+                for (start, end) in ranges {
+                    let mut r = ReservedRange::new();
+                    r.set_start(start);
+                    r.set_end(end + 1);
+                    d.reserved_range.push(r);
+                }
+            }
+            _ => self.message_field(d)?,
+        }
+        Ok(())
+    }
+
+    fn extension_ranges(&mut self, d: &mut DescriptorProto) -> Done {
+        self.bump();
+        loop {
+            self.counted("extensions", d.extension_range.len(), self.place());
+            let (start, end) = self.range(i64::from(i32::MAX - 1))?;
+            let mut r = ExtensionRange::new();
+            r.set_start(start);
+            r.set_end(end + 1);
+            d.extension_range.push(r);
+            if !self.eat(',') {
+                break;
+            }
+        }
+        if self.is('[') {
+            self.beyond = true;
+            self.options(&mut On::Nothing)?;
+        }
+        self.expect(';')?;
+        self.end(None);
+        Ok(())
+    }
+
+    /// `5`, `5 to 7`, `5 to max`; both ends belong to it.
+    fn range(&mut self, max: i64) -> Done<(i32, i32)> {
+        let at = self.place();
+        let start = self.int("a number")?;
+        let end = match self.eat_word("to") {
+            true if self.eat_word("max") => {
+                // `max` of a message is the largest field number.
+                if max == i64::from(i32::MAX) { max } else { 0x1FFF_FFFF }
+            }
+            true => self.int("a number")?,
+            false => start,
+        };
+        if end < start {
+            return Err((at, "a range must not end before it starts".into()));
+        }
+        let fit = |v| i32::try_from(v).ok().filter(|_| v <= max);
+        match (fit(start), fit(end)) {
+            (Some(start), Some(end)) => Ok((start, end)),
+            _ => Err((at, "this number is out of range".into())),
+        }
+    }
+
+    /// `reserved` names, or numbers, which are answered.
+    fn reserved(
+        &mut self,
+        names: &mut Vec<String>,
+        count: usize,
+        max: i64,
+    ) -> Done<Vec<(i32, i32)>> {
+        self.bump();
+        let mut ranges = Vec::new();
+        loop {
+            match *self.peek() {
+                Token::Text(_) if self.speech != Speech::Edition => names.push(self.utf8()?),
+                Token::Word(name) if self.speech == Speech::Edition => {
+                    self.bump();
+                    names.push(name.to_owned());
+                }
+                Token::Text(_) => return self.fail("a name without quotes"),
+                Token::Word(_) => return self.fail("a name in quotes"),
+                _ => {
+                    self.counted("reserved", count + ranges.len(), self.place());
+                    ranges.push(self.range(max)?);
+                }
+            }
+            if !self.eat(',') {
+                break;
+            }
+        }
+        self.expect(';')?;
+        self.end(None);
+        Ok(ranges)
+    }
+
+    fn enumeration(&mut self) -> Done<EnumDescriptorProto> {
+        let mut d = EnumDescriptorProto::new();
+        let (name, path) = self.named("an enum's name")?;
+        d.set_name(name);
+        self.block(path, |g| g.enum_statement(&mut d))?;
+        Ok(d)
+    }
+
+    fn enum_statement(&mut self, d: &mut EnumDescriptorProto) -> Done {
+        let named = *self.ahead(1) == Token::Symbol('=');
+        if self.is_word("option") && !named {
+            return self.option_statement(On::Enum(&mut d.options));
+        }
+        if self.is_word("reserved") && !named {
+            let max = i64::from(i32::MAX);
+            let ranges = self.reserved(&mut d.reserved_name, d.reserved_range.len(), max)?;
+            for (start, end) in ranges {
+                let mut r = EnumReservedRange::new();
+                r.set_start(start);
+                r.set_end(end);
+                d.reserved_range.push(r);
+            }
+            return Ok(());
+        }
+        let mut value = EnumValueDescriptorProto::new();
+        let at = self.place();
+        let name = self.word("a value's name")?;
+        self.expect('=')?;
+        let number_at = self.place();
+        let number = self.int("the value's number")?;
+        let Ok(number) = i32::try_from(number) else {
+            return Err((number_at, format!("enum value {number} is out of range")));
+        };
+        value.set_name(name.to_owned());
+        value.set_number(number);
+        let path = self.note(name, Note { at, number_at, ..Note::default() });
+        if self.is('[') {
+            self.options(&mut On::Value(&mut value.options))?;
+        }
+        self.expect(';')?;
+        self.end(Some(path));
+        d.value.push(value);
+        Ok(())
+    }
+
+    fn service(&mut self) -> Done<ServiceDescriptorProto> {
+        let mut d = ServiceDescriptorProto::new();
+        let (name, path) = self.named("a service's name")?;
+        d.set_name(name);
+        self.block(path, |g| {
+            if g.is_word("option") {
+                return g.option_statement(On::Service(&mut d.options));
+            }
+            if !g.is_word("rpc") {
+                return g.fail("`rpc`");
+            }
+            let method = g.method()?;
+            d.method.push(method);
+            Ok(())
+        })?;
+        Ok(d)
+    }
+
+    fn method(&mut self) -> Done<MethodDescriptorProto> {
+        let mut d = MethodDescriptorProto::new();
+        self.bump();
+        let at = self.place();
+        let name = self.word("a method's name")?;
+        d.set_name(name.to_owned());
+        let (client, type_at, input) = self.argument()?;
+        if !self.eat_word("returns") {
+            return self.fail("`returns`");
+        }
+        let (server, number_at, output) = self.argument()?;
+        d.set_input_type(input);
+        d.set_output_type(output);
+        if client {
+            d.set_client_streaming(true);
+        }
+        if server {
+            d.set_server_streaming(true);
+        }
+        let path = self.note(name, Note { at, type_at, number_at, ..Note::default() });
+        if self.is('{') {
+            self.block(path, |g| match g.is_word("option") {
+                true => g.option_statement(On::Method(&mut d.options)),
+                false => g.fail("`option`"),
+            })?;
+        } else {
+            self.expect(';')?;
+            self.end(Some(path));
+        }
+        Ok(d)
+    }
+
+    /// `(stream Type)`
+    fn argument(&mut self) -> Done<(bool, Place, String)> {
+        self.expect('(')?;
+        let stream = self.is_word("stream")
+            && match self.ahead(1) {
+                Token::Word(_) => true,
+                Token::Symbol('.') => self.leading_dot(),
+                _ => false,
+            };
+        if stream {
+            self.bump();
+        }
+        let at = self.place();
+        let name = self.dotted("a message")?;
+        self.expect(')')?;
+        Ok((stream, at, name))
+    }
+
+    /// Whether the dot behind this word begins a name of its own: it does not touch the word.
+    fn leading_dot(&self) -> bool {
+        let [word, dot, ..] = &self.spots[self.at..] else { return false };
+        let Token::Word(text) = word.token else { return false };
+        let len = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        dot.at != Place { line: word.at.line, column: word.at.column.saturating_add(len) }
+    }
+}
+
+/// A label or type as the descriptor keeps it.
+pub(super) fn known<E: protobuf::Enum>(value: E) -> Option<EnumOrUnknown<E>> {
+    Some(EnumOrUnknown::new(value))
+}
