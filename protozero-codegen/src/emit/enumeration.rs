@@ -32,6 +32,7 @@ pub(super) fn emit(cx: &Context<'_>, id: EnumId) -> TokenStream {
         impl #name {
             #(#constants)*
             /// Name of the value in the schema; none if this build does not know it.
+            #[inline]
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 protozero::Enumeration::name(self)
@@ -40,13 +41,16 @@ pub(super) fn emit(cx: &Context<'_>, id: EnumId) -> TokenStream {
         impl protozero::Enumeration for #name {
             const NAME: &'static str = #full;
             const VALUES: &'static [(&'static str, i32)] = &[#(#pairs),*];
+            #[inline]
             fn from_i32(value: i32) -> Self { Self(value) }
+            #[inline]
             fn to_i32(self) -> i32 { self.0 }
         }
         impl Default for #name {
             fn default() -> Self { Self(#first) }
         }
         impl core::fmt::Debug for #name {
+            #[inline]
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 protozero::message::debug_enum(*self, f)
             }

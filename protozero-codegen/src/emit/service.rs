@@ -125,6 +125,7 @@ fn side(
         pub enum #name { #(#variants),* }
         impl #name {
             /// Place of its method in [`METHODS`], from 1.
+            #[inline]
             #[must_use]
             pub fn method_id(&self) -> u32 {
                 match self { #(#ids),* }
@@ -133,6 +134,7 @@ fn side(
             ///
             /// # Errors
             /// [`rt::CallError`] when there is no such method or the bytes are not its message.
+            #[inline]
             pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
                 match method_id {
                     #(#decodes,)*
@@ -140,6 +142,7 @@ fn side(
                 }
             }
             /// The message's bytes.
+            #[inline]
             #[must_use]
             pub fn encode(&self) -> Vec<u8> {
                 match self { #(#encodes),* }

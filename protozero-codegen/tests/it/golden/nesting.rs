@@ -10,14 +10,15 @@ impl TreeLeafKind {
     pub const GREEN: Self = Self(0);
     pub const DRY: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TreeLeafKind {
     const NAME: &'static str = "cases.Tree.Leaf.Kind";
     const VALUES: &'static [(&'static str, i32)] = &[("GREEN", 0), ("DRY", 3)];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TreeLeafKind {
@@ -25,7 +26,9 @@ impl Default for TreeLeafKind {
 }
 
 impl core::fmt::Debug for TreeLeafKind {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `cases.TreeLeaf.Self`.
@@ -35,14 +38,15 @@ impl TreeLeafSelf {
     pub const Self_A: Self = Self(0);
     pub const VALUES_: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TreeLeafSelf {
     const NAME: &'static str = "cases.TreeLeaf.Self";
     const VALUES: &'static [(&'static str, i32)] = &[("Self_A", 0), ("VALUES", 1)];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TreeLeafSelf {
@@ -50,7 +54,9 @@ impl Default for TreeLeafSelf {
 }
 
 impl core::fmt::Debug for TreeLeafSelf {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// A tree, and what else nests.

@@ -10,14 +10,15 @@ impl ThreeMode {
     pub const NONE: Self = Self(0);
     pub const SOME: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ThreeMode {
     const NAME: &'static str = "cases.three.Three.Mode";
     const VALUES: &'static [(&'static str, i32)] = &[("NONE", 0), ("SOME", 1)];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ThreeMode {
@@ -25,7 +26,9 @@ impl Default for ThreeMode {
 }
 
 impl core::fmt::Debug for ThreeMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// proto3 has no presence unless asked for.

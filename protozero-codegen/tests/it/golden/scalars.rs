@@ -15,6 +15,7 @@ impl Level {
     pub const TOP: Self = Self(1);
     pub const BELOW: Self = Self(-5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -26,8 +27,8 @@ impl protozero::Enumeration for Level {
         ("TOP", 1),
         ("BELOW", -5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for Level {
@@ -35,7 +36,9 @@ impl Default for Level {
 }
 
 impl core::fmt::Debug for Level {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// All scalars. The second sentence stays with the owned struct.

@@ -14,6 +14,7 @@ impl AndroidLogId {
     pub const LID_SECURITY: Self = Self(6);
     pub const LID_KERNEL: Self = Self(7);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -29,8 +30,8 @@ impl protozero::Enumeration for AndroidLogId {
         ("LID_SECURITY", 6),
         ("LID_KERNEL", 7),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for AndroidLogId {
@@ -38,7 +39,9 @@ impl Default for AndroidLogId {
 }
 
 impl core::fmt::Debug for AndroidLogId {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Android's log priorities.
@@ -54,6 +57,7 @@ impl AndroidLogPriority {
     pub const PRIO_ERROR: Self = Self(6);
     pub const PRIO_FATAL: Self = Self(7);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -69,8 +73,8 @@ impl protozero::Enumeration for AndroidLogPriority {
         ("PRIO_ERROR", 6),
         ("PRIO_FATAL", 7),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for AndroidLogPriority {
@@ -78,5 +82,7 @@ impl Default for AndroidLogPriority {
 }
 
 impl core::fmt::Debug for AndroidLogPriority {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }

@@ -24,6 +24,7 @@ impl BuiltinClock {
     /// Ids up to this one are kept for built-in clocks.
     pub const BUILTIN_CLOCK_MAX_ID: Self = Self(63);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -42,8 +43,8 @@ impl protozero::Enumeration for BuiltinClock {
         ("BUILTIN_CLOCK_TRACE_FILE", 11),
         ("BUILTIN_CLOCK_MAX_ID", 63),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for BuiltinClock {
@@ -51,5 +52,7 @@ impl Default for BuiltinClock {
 }
 
 impl core::fmt::Debug for BuiltinClock {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }

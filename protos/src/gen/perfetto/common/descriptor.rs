@@ -27,6 +27,7 @@ impl FieldDescriptorProtoType {
     pub const TYPE_SINT32: Self = Self(17);
     pub const TYPE_SINT64: Self = Self(18);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -52,8 +53,8 @@ impl protozero::Enumeration for FieldDescriptorProtoType {
         ("TYPE_SINT32", 17),
         ("TYPE_SINT64", 18),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for FieldDescriptorProtoType {
@@ -61,7 +62,9 @@ impl Default for FieldDescriptorProtoType {
 }
 
 impl core::fmt::Debug for FieldDescriptorProtoType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// How often a field may stand in its message.
@@ -72,6 +75,7 @@ impl FieldDescriptorProtoLabel {
     pub const LABEL_REQUIRED: Self = Self(2);
     pub const LABEL_REPEATED: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -82,8 +86,8 @@ impl protozero::Enumeration for FieldDescriptorProtoLabel {
         ("LABEL_REQUIRED", 2),
         ("LABEL_REPEATED", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for FieldDescriptorProtoLabel {
@@ -91,7 +95,9 @@ impl Default for FieldDescriptorProtoLabel {
 }
 
 impl core::fmt::Debug for FieldDescriptorProtoLabel {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Schemas, as protobuf describes them itself; the messages of this file mirror descriptor.proto as

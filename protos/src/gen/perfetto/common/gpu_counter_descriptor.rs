@@ -17,6 +17,7 @@ impl GpuCounterDescriptorGpuCounterGroup {
     pub const COMPUTE: Self = Self(6);
     pub const RAY_TRACING: Self = Self(7);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -32,8 +33,8 @@ impl protozero::Enumeration for GpuCounterDescriptorGpuCounterGroup {
         ("COMPUTE", 6),
         ("RAY_TRACING", 7),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for GpuCounterDescriptorGpuCounterGroup {
@@ -41,7 +42,9 @@ impl Default for GpuCounterDescriptorGpuCounterGroup {
 }
 
 impl core::fmt::Debug for GpuCounterDescriptorGpuCounterGroup {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// What is counted; numerators over denominators make a unit.
@@ -90,6 +93,7 @@ impl GpuCounterDescriptorMeasureUnit {
     pub const PERCENT: Self = Self(37);
     pub const INSTRUCTION: Self = Self(40);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -138,8 +142,8 @@ impl protozero::Enumeration for GpuCounterDescriptorMeasureUnit {
         ("PERCENT", 37),
         ("INSTRUCTION", 40),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for GpuCounterDescriptorMeasureUnit {
@@ -147,7 +151,9 @@ impl Default for GpuCounterDescriptorMeasureUnit {
 }
 
 impl core::fmt::Debug for GpuCounterDescriptorMeasureUnit {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Which side of its timestamp a value speaks about.
@@ -158,6 +164,7 @@ impl GpuCounterDescriptorGpuCounterSpecValueDirection {
     pub const VALUE_DIRECTION_BACKWARDS_LOOKING: Self = Self(1);
     pub const VALUE_DIRECTION_FORWARDS_LOOKING: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -168,8 +175,8 @@ impl protozero::Enumeration for GpuCounterDescriptorGpuCounterSpecValueDirection
         ("VALUE_DIRECTION_BACKWARDS_LOOKING", 1),
         ("VALUE_DIRECTION_FORWARDS_LOOKING", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for GpuCounterDescriptorGpuCounterSpecValueDirection {
@@ -177,7 +184,9 @@ impl Default for GpuCounterDescriptorGpuCounterSpecValueDirection {
 }
 
 impl core::fmt::Debug for GpuCounterDescriptorGpuCounterSpecValueDirection {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// GPU counters: what there is, or what a packet's numbers mean.

@@ -13,6 +13,7 @@ impl ObservableEventsType {
     pub const TYPE_ALL_DATA_SOURCES_STARTED: Self = Self(2);
     pub const TYPE_CLONE_TRIGGER_HIT: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -24,8 +25,8 @@ impl protozero::Enumeration for ObservableEventsType {
         ("TYPE_ALL_DATA_SOURCES_STARTED", 2),
         ("TYPE_CLONE_TRIGGER_HIT", 4),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ObservableEventsType {
@@ -33,7 +34,9 @@ impl Default for ObservableEventsType {
 }
 
 impl core::fmt::Debug for ObservableEventsType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Whether an instance runs.
@@ -43,6 +46,7 @@ impl ObservableEventsDataSourceInstanceState {
     pub const DATA_SOURCE_INSTANCE_STATE_STOPPED: Self = Self(1);
     pub const DATA_SOURCE_INSTANCE_STATE_STARTED: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -52,8 +56,8 @@ impl protozero::Enumeration for ObservableEventsDataSourceInstanceState {
         ("DATA_SOURCE_INSTANCE_STATE_STOPPED", 1),
         ("DATA_SOURCE_INSTANCE_STATE_STARTED", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ObservableEventsDataSourceInstanceState {
@@ -61,7 +65,9 @@ impl Default for ObservableEventsDataSourceInstanceState {
 }
 
 impl core::fmt::Debug for ObservableEventsDataSourceInstanceState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// What a consumer is told without polling, if it asked through ObserveEvents.

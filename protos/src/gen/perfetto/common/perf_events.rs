@@ -30,6 +30,7 @@ impl PerfEventsCounter {
     pub const HW_STALLED_CYCLES_BACKEND: Self = Self(18);
     pub const HW_REF_CPU_CYCLES: Self = Self(19);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -58,8 +59,8 @@ impl protozero::Enumeration for PerfEventsCounter {
         ("HW_STALLED_CYCLES_BACKEND", 18),
         ("HW_REF_CPU_CYCLES", 19),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for PerfEventsCounter {
@@ -67,7 +68,9 @@ impl Default for PerfEventsCounter {
 }
 
 impl core::fmt::Debug for PerfEventsCounter {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Clock of the samples' timestamps.
@@ -80,6 +83,7 @@ impl PerfEventsPerfClock {
     pub const PERF_CLOCK_MONOTONIC_RAW: Self = Self(3);
     pub const PERF_CLOCK_BOOTTIME: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -92,8 +96,8 @@ impl protozero::Enumeration for PerfEventsPerfClock {
         ("PERF_CLOCK_MONOTONIC_RAW", 3),
         ("PERF_CLOCK_BOOTTIME", 4),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for PerfEventsPerfClock {
@@ -101,7 +105,9 @@ impl Default for PerfEventsPerfClock {
 }
 
 impl core::fmt::Debug for PerfEventsPerfClock {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Restricts counting to one privilege level, as `cycles:u` does.
@@ -113,6 +119,7 @@ impl PerfEventsEventModifier {
     pub const EVENT_MODIFIER_COUNT_KERNEL: Self = Self(2);
     pub const EVENT_MODIFIER_COUNT_HYPERVISOR: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -124,8 +131,8 @@ impl protozero::Enumeration for PerfEventsEventModifier {
         ("EVENT_MODIFIER_COUNT_KERNEL", 2),
         ("EVENT_MODIFIER_COUNT_HYPERVISOR", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for PerfEventsEventModifier {
@@ -133,7 +140,9 @@ impl Default for PerfEventsEventModifier {
 }
 
 impl core::fmt::Debug for PerfEventsEventModifier {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Namespace of everything that names a perf event.

@@ -10,6 +10,7 @@ impl SemanticType {
     pub const SEMANTIC_TYPE_JOB: Self = Self(2);
     pub const SEMANTIC_TYPE_WAKELOCK: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -21,8 +22,8 @@ impl protozero::Enumeration for SemanticType {
         ("SEMANTIC_TYPE_JOB", 2),
         ("SEMANTIC_TYPE_WAKELOCK", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for SemanticType {
@@ -30,5 +31,7 @@ impl Default for SemanticType {
 }
 
 impl core::fmt::Debug for SemanticType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }

@@ -45,6 +45,7 @@ impl MeminfoCounters {
     pub const MEMINFO_ION_HEAP: Self = Self(37);
     pub const MEMINFO_ION_HEAP_POOL: Self = Self(38);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -91,8 +92,8 @@ impl protozero::Enumeration for MeminfoCounters {
         ("MEMINFO_ION_HEAP", 37),
         ("MEMINFO_ION_HEAP_POOL", 38),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for MeminfoCounters {
@@ -100,7 +101,9 @@ impl Default for MeminfoCounters {
 }
 
 impl core::fmt::Debug for MeminfoCounters {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Rows of /proc/vmstat.
@@ -297,6 +300,7 @@ impl VmstatCounters {
     pub const VMSTAT_WORKINGSET_RESTORE_ANON: Self = Self(187);
     pub const VMSTAT_WORKINGSET_RESTORE_FILE: Self = Self(188);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -493,8 +497,8 @@ impl protozero::Enumeration for VmstatCounters {
         ("VMSTAT_WORKINGSET_RESTORE_ANON", 187),
         ("VMSTAT_WORKINGSET_RESTORE_FILE", 188),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for VmstatCounters {
@@ -502,5 +506,7 @@ impl Default for VmstatCounters {
 }
 
 impl core::fmt::Debug for VmstatCounters {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }

@@ -11,6 +11,7 @@ impl DataSourceConfigSessionInitiator {
     pub const SESSION_INITIATOR_UNSPECIFIED: Self = Self(0);
     pub const SESSION_INITIATOR_TRUSTED_SYSTEM: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -20,8 +21,8 @@ impl protozero::Enumeration for DataSourceConfigSessionInitiator {
         ("SESSION_INITIATOR_UNSPECIFIED", 0),
         ("SESSION_INITIATOR_TRUSTED_SYSTEM", 1),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for DataSourceConfigSessionInitiator {
@@ -29,7 +30,9 @@ impl Default for DataSourceConfigSessionInitiator {
 }
 
 impl core::fmt::Debug for DataSourceConfigSessionInitiator {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// What a writer does when the shared memory is full.
@@ -44,6 +47,7 @@ impl DataSourceConfigBufferExhaustedPolicy {
     /// Wait for room for a while, then drop.
     pub const BUFFER_EXHAUSTED_STALL_THEN_DROP: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -55,8 +59,8 @@ impl protozero::Enumeration for DataSourceConfigBufferExhaustedPolicy {
         ("BUFFER_EXHAUSTED_STALL_THEN_ABORT", 2),
         ("BUFFER_EXHAUSTED_STALL_THEN_DROP", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for DataSourceConfigBufferExhaustedPolicy {
@@ -64,7 +68,9 @@ impl Default for DataSourceConfigBufferExhaustedPolicy {
 }
 
 impl core::fmt::Debug for DataSourceConfigBufferExhaustedPolicy {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// What one data source is asked to do: common settings first, then the source's own, of which at

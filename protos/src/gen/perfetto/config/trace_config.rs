@@ -12,6 +12,7 @@ impl TraceConfigLockdownModeOperation {
     pub const LOCKDOWN_CLEAR: Self = Self(1);
     pub const LOCKDOWN_SET: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -22,8 +23,8 @@ impl protozero::Enumeration for TraceConfigLockdownModeOperation {
         ("LOCKDOWN_CLEAR", 1),
         ("LOCKDOWN_SET", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TraceConfigLockdownModeOperation {
@@ -31,7 +32,9 @@ impl Default for TraceConfigLockdownModeOperation {
 }
 
 impl core::fmt::Debug for TraceConfigLockdownModeOperation {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Compression before `compression` existed.
@@ -41,6 +44,7 @@ impl TraceConfigCompressionType {
     pub const COMPRESSION_TYPE_UNSPECIFIED: Self = Self(0);
     pub const COMPRESSION_TYPE_DEFLATE: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -50,8 +54,8 @@ impl protozero::Enumeration for TraceConfigCompressionType {
         ("COMPRESSION_TYPE_UNSPECIFIED", 0),
         ("COMPRESSION_TYPE_DEFLATE", 1),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TraceConfigCompressionType {
@@ -59,7 +63,9 @@ impl Default for TraceConfigCompressionType {
 }
 
 impl core::fmt::Debug for TraceConfigCompressionType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Android: report steps of the session to statsd.
@@ -70,6 +76,7 @@ impl TraceConfigStatsdLogging {
     pub const STATSD_LOGGING_ENABLED: Self = Self(1);
     pub const STATSD_LOGGING_DISABLED: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -80,8 +87,8 @@ impl protozero::Enumeration for TraceConfigStatsdLogging {
         ("STATSD_LOGGING_ENABLED", 1),
         ("STATSD_LOGGING_DISABLED", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TraceConfigStatsdLogging {
@@ -89,7 +96,9 @@ impl Default for TraceConfigStatsdLogging {
 }
 
 impl core::fmt::Debug for TraceConfigStatsdLogging {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Whether a flush precedes each write into the file.
@@ -101,6 +110,7 @@ impl TraceConfigWriteFlushMode {
     pub const WRITE_FLUSH_DISABLED: Self = Self(2);
     pub const WRITE_FLUSH_ENABLED: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -112,8 +122,8 @@ impl protozero::Enumeration for TraceConfigWriteFlushMode {
         ("WRITE_FLUSH_DISABLED", 2),
         ("WRITE_FLUSH_ENABLED", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TraceConfigWriteFlushMode {
@@ -121,7 +131,9 @@ impl Default for TraceConfigWriteFlushMode {
 }
 
 impl core::fmt::Debug for TraceConfigWriteFlushMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Whether data goes to the disk, not the page cache alone, after each write.
@@ -132,6 +144,7 @@ impl TraceConfigFFlushMode {
     pub const FFLUSH_DISABLED: Self = Self(1);
     pub const FFLUSH_ENABLED: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -142,8 +155,8 @@ impl protozero::Enumeration for TraceConfigFFlushMode {
         ("FFLUSH_DISABLED", 1),
         ("FFLUSH_ENABLED", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TraceConfigFFlushMode {
@@ -151,7 +164,9 @@ impl Default for TraceConfigFFlushMode {
 }
 
 impl core::fmt::Debug for TraceConfigFFlushMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// What happens when it is full.
@@ -165,6 +180,7 @@ impl TraceConfigBufferConfigFillPolicy {
     /// The newest data goes.
     pub const DISCARD: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -175,8 +191,8 @@ impl protozero::Enumeration for TraceConfigBufferConfigFillPolicy {
         ("RING_BUFFER", 1),
         ("DISCARD", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TraceConfigBufferConfigFillPolicy {
@@ -184,7 +200,9 @@ impl Default for TraceConfigBufferConfigFillPolicy {
 }
 
 impl core::fmt::Debug for TraceConfigBufferConfigFillPolicy {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Which implementation.
@@ -194,6 +212,7 @@ impl TraceConfigBufferConfigExperimentalMode {
     pub const MODE_UNSPECIFIED: Self = Self(0);
     pub const TRACE_BUFFER_V2: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -203,8 +222,8 @@ impl protozero::Enumeration for TraceConfigBufferConfigExperimentalMode {
         ("MODE_UNSPECIFIED", 0),
         ("TRACE_BUFFER_V2", 1),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TraceConfigBufferConfigExperimentalMode {
@@ -212,7 +231,9 @@ impl Default for TraceConfigBufferConfigExperimentalMode {
 }
 
 impl core::fmt::Debug for TraceConfigBufferConfigExperimentalMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// What a trigger does.
@@ -227,6 +248,7 @@ impl TraceConfigTriggerConfigTriggerMode {
     /// It goes on; each trigger makes a copy of its buffers.
     pub const CLONE_SNAPSHOT: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -238,8 +260,8 @@ impl protozero::Enumeration for TraceConfigTriggerConfigTriggerMode {
         ("STOP_TRACING", 2),
         ("CLONE_SNAPSHOT", 4),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TraceConfigTriggerConfigTriggerMode {
@@ -247,7 +269,9 @@ impl Default for TraceConfigTriggerConfigTriggerMode {
 }
 
 impl core::fmt::Debug for TraceConfigTriggerConfigTriggerMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// What a rule does to a string.
@@ -261,6 +285,7 @@ impl TraceConfigTraceFilterStringFilterPolicy {
     pub const SFP_ATRACE_MATCH_BREAK: Self = Self(4);
     pub const SFP_ATRACE_REPEATED_SEARCH_REDACT_GROUPS: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -274,8 +299,8 @@ impl protozero::Enumeration for TraceConfigTraceFilterStringFilterPolicy {
         ("SFP_ATRACE_MATCH_BREAK", 4),
         ("SFP_ATRACE_REPEATED_SEARCH_REDACT_GROUPS", 5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TraceConfigTraceFilterStringFilterPolicy {
@@ -283,7 +308,9 @@ impl Default for TraceConfigTraceFilterStringFilterPolicy {
 }
 
 impl core::fmt::Debug for TraceConfigTraceFilterStringFilterPolicy {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// What a consumer asks for: buffers, data sources, and how long, where to and under what limits.

@@ -1935,6 +1935,7 @@ pub mod consumer_port {
     }
     impl Request {
         /// Place of its method in [`METHODS`], from 1.
+        #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
                 Self::EnableTracing(_) => 1,
@@ -1958,7 +1959,7 @@ pub mod consumer_port {
         ///
         /// # Errors
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
-        pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+        #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
             match method_id {
                 1 => rt::decode(bytes).map(Self::EnableTracing),
                 2 => rt::decode(bytes).map(Self::DisableTracing),
@@ -1979,6 +1980,7 @@ pub mod consumer_port {
             }
         }
         /// The message's bytes.
+        #[inline]
         #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
                 Self::EnableTracing(m) => rt::encode(m),
@@ -2035,6 +2037,7 @@ pub mod consumer_port {
     }
     impl Response {
         /// Place of its method in [`METHODS`], from 1.
+        #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
                 Self::EnableTracing(_) => 1,
@@ -2058,7 +2061,7 @@ pub mod consumer_port {
         ///
         /// # Errors
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
-        pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+        #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
             match method_id {
                 1 => rt::decode(bytes).map(Self::EnableTracing),
                 2 => rt::decode(bytes).map(Self::DisableTracing),
@@ -2079,6 +2082,7 @@ pub mod consumer_port {
             }
         }
         /// The message's bytes.
+        #[inline]
         #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
                 Self::EnableTracing(m) => rt::encode(m),

@@ -12,6 +12,7 @@ impl InitializeConnectionRequestProducerSMBScrapingMode {
     pub const SMB_SCRAPING_ENABLED: Self = Self(1);
     pub const SMB_SCRAPING_DISABLED: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -22,8 +23,8 @@ impl protozero::Enumeration for InitializeConnectionRequestProducerSMBScrapingMo
         ("SMB_SCRAPING_ENABLED", 1),
         ("SMB_SCRAPING_DISABLED", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for InitializeConnectionRequestProducerSMBScrapingMode {
@@ -31,7 +32,9 @@ impl Default for InitializeConnectionRequestProducerSMBScrapingMode {
 }
 
 impl core::fmt::Debug for InitializeConnectionRequestProducerSMBScrapingMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Introduces a producer.
@@ -1923,6 +1926,7 @@ pub mod producer_port {
     }
     impl Request {
         /// Place of its method in [`METHODS`], from 1.
+        #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
                 Self::InitializeConnection(_) => 1,
@@ -1943,7 +1947,7 @@ pub mod producer_port {
         ///
         /// # Errors
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
-        pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+        #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
             match method_id {
                 1 => rt::decode(bytes).map(Self::InitializeConnection),
                 2 => rt::decode(bytes).map(Self::RegisterDataSource),
@@ -1961,6 +1965,7 @@ pub mod producer_port {
             }
         }
         /// The message's bytes.
+        #[inline]
         #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
                 Self::InitializeConnection(m) => rt::encode(m),
@@ -2008,6 +2013,7 @@ pub mod producer_port {
     }
     impl Response {
         /// Place of its method in [`METHODS`], from 1.
+        #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
                 Self::InitializeConnection(_) => 1,
@@ -2028,7 +2034,7 @@ pub mod producer_port {
         ///
         /// # Errors
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
-        pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+        #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
             match method_id {
                 1 => rt::decode(bytes).map(Self::InitializeConnection),
                 2 => rt::decode(bytes).map(Self::RegisterDataSource),
@@ -2046,6 +2052,7 @@ pub mod producer_port {
             }
         }
         /// The message's bytes.
+        #[inline]
         #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
                 Self::InitializeConnection(m) => rt::encode(m),

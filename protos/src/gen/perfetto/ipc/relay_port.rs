@@ -13,14 +13,15 @@ impl SyncClockRequestPhase {
     /// The second: carries what the first has taught.
     pub const UPDATE: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for SyncClockRequestPhase {
     const NAME: &'static str = "perfetto.protos.SyncClockRequest.Phase";
     const VALUES: &'static [(&'static str, i32)] = &[("PING", 1), ("UPDATE", 2)];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for SyncClockRequestPhase {
@@ -28,7 +29,9 @@ impl Default for SyncClockRequestPhase {
 }
 
 impl core::fmt::Debug for SyncClockRequestPhase {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// The other machine.
@@ -326,6 +329,7 @@ pub mod relay_port {
     }
     impl Request {
         /// Place of its method in [`METHODS`], from 1.
+        #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
                 Self::InitRelay(_) => 1,
@@ -336,7 +340,7 @@ pub mod relay_port {
         ///
         /// # Errors
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
-        pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+        #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
             match method_id {
                 1 => rt::decode(bytes).map(Self::InitRelay),
                 2 => rt::decode(bytes).map(Self::SyncClock),
@@ -344,6 +348,7 @@ pub mod relay_port {
             }
         }
         /// The message's bytes.
+        #[inline]
         #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
                 Self::InitRelay(m) => rt::encode(m),
@@ -361,6 +366,7 @@ pub mod relay_port {
     }
     impl Response {
         /// Place of its method in [`METHODS`], from 1.
+        #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
                 Self::InitRelay(_) => 1,
@@ -371,7 +377,7 @@ pub mod relay_port {
         ///
         /// # Errors
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
-        pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+        #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
             match method_id {
                 1 => rt::decode(bytes).map(Self::InitRelay),
                 2 => rt::decode(bytes).map(Self::SyncClock),
@@ -379,6 +385,7 @@ pub mod relay_port {
             }
         }
         /// The message's bytes.
+        #[inline]
         #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
                 Self::InitRelay(m) => rt::encode(m),

@@ -13,6 +13,7 @@ impl VmCursorEnum {
     pub const VM_CURSOR_DST: Self = Self(2);
     pub const VM_CURSOR_BOTH: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -24,8 +25,8 @@ impl protozero::Enumeration for VmCursorEnum {
         ("VM_CURSOR_DST", 2),
         ("VM_CURSOR_BOTH", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for VmCursorEnum {
@@ -33,7 +34,9 @@ impl Default for VmCursorEnum {
 }
 
 impl core::fmt::Debug for VmCursorEnum {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// How far an error reaches.
@@ -44,6 +47,7 @@ impl VmInstructionAbortLevel {
     pub const SKIP_CURRENT_INSTRUCTION_AND_BREAK_OUTER: Self = Self(2);
     pub const ABORT: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -54,8 +58,8 @@ impl protozero::Enumeration for VmInstructionAbortLevel {
         ("SKIP_CURRENT_INSTRUCTION_AND_BREAK_OUTER", 2),
         ("ABORT", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for VmInstructionAbortLevel {
@@ -63,7 +67,9 @@ impl Default for VmInstructionAbortLevel {
 }
 
 impl core::fmt::Debug for VmInstructionAbortLevel {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Instructions that merge patches of a state into one message.

@@ -17,6 +17,7 @@ impl ClockSnapshotClockBuiltinClocks {
     pub const BOOTTIME: Self = Self(6);
     pub const BUILTIN_CLOCK_MAX_ID: Self = Self(63);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -32,8 +33,8 @@ impl protozero::Enumeration for ClockSnapshotClockBuiltinClocks {
         ("BOOTTIME", 6),
         ("BUILTIN_CLOCK_MAX_ID", 63),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ClockSnapshotClockBuiltinClocks {
@@ -41,7 +42,9 @@ impl Default for ClockSnapshotClockBuiltinClocks {
 }
 
 impl core::fmt::Debug for ClockSnapshotClockBuiltinClocks {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Several clocks read at the same moment; what converts timestamps between them.

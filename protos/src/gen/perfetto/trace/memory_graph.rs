@@ -14,6 +14,7 @@ impl MemoryTrackerSnapshotLevelOfDetail {
     pub const DETAIL_LIGHT: Self = Self(1);
     pub const DETAIL_BACKGROUND: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -24,8 +25,8 @@ impl protozero::Enumeration for MemoryTrackerSnapshotLevelOfDetail {
         ("DETAIL_LIGHT", 1),
         ("DETAIL_BACKGROUND", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for MemoryTrackerSnapshotLevelOfDetail {
@@ -33,7 +34,9 @@ impl Default for MemoryTrackerSnapshotLevelOfDetail {
 }
 
 impl core::fmt::Debug for MemoryTrackerSnapshotLevelOfDetail {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry.Units`.
@@ -44,6 +47,7 @@ impl MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits {
     pub const BYTES: Self = Self(1);
     pub const COUNT: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -55,8 +59,8 @@ for MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits {
         ("BYTES", 1),
         ("COUNT", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits {
@@ -65,7 +69,9 @@ impl Default for MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUn
 
 impl core::fmt::Debug
 for MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.MemoryTrackerSnapshot`.

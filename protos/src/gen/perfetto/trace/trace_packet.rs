@@ -14,6 +14,7 @@ impl TracePacketSequenceFlags {
     /// Drop this packet unless state was cleared at least once and nothing was lost since.
     pub const SEQ_NEEDS_INCREMENTAL_STATE: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -24,8 +25,8 @@ impl protozero::Enumeration for TracePacketSequenceFlags {
         ("SEQ_INCREMENTAL_STATE_CLEARED", 1),
         ("SEQ_NEEDS_INCREMENTAL_STATE", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TracePacketSequenceFlags {
@@ -33,7 +34,9 @@ impl Default for TracePacketSequenceFlags {
 }
 
 impl core::fmt::Debug for TracePacketSequenceFlags {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Why packets before this one are missing: bits of `previous_packet_dropped`.
@@ -51,6 +54,7 @@ impl TracePacketDataLossReason {
     pub const DATA_LOSS_WRITER_ABORT: Self = Self(128);
     pub const DATA_LOSS_SMB_FULL: Self = Self(256);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -68,8 +72,8 @@ impl protozero::Enumeration for TracePacketDataLossReason {
         ("DATA_LOSS_WRITER_ABORT", 128),
         ("DATA_LOSS_SMB_FULL", 256),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TracePacketDataLossReason {
@@ -77,7 +81,9 @@ impl Default for TracePacketDataLossReason {
 }
 
 impl core::fmt::Debug for TracePacketDataLossReason {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// One thing that happened, and what is needed to understand it. Fields named trusted are written

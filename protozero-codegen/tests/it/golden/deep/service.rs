@@ -129,6 +129,7 @@ pub mod tree_service {
     }
     impl Request {
         /// Place of its method in [`METHODS`], from 1.
+        #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
                 Self::Plant(_) => 1,
@@ -140,7 +141,7 @@ pub mod tree_service {
         ///
         /// # Errors
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
-        pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+        #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
             match method_id {
                 1 => rt::decode(bytes).map(Self::Plant),
                 2 => rt::decode(bytes).map(Self::WatchGrowth),
@@ -149,6 +150,7 @@ pub mod tree_service {
             }
         }
         /// The message's bytes.
+        #[inline]
         #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
                 Self::Plant(m) => rt::encode(m),
@@ -169,6 +171,7 @@ pub mod tree_service {
     }
     impl Response {
         /// Place of its method in [`METHODS`], from 1.
+        #[inline]
         #[must_use] pub fn method_id(&self) -> u32 {
             match self {
                 Self::Plant(_) => 1,
@@ -180,7 +183,7 @@ pub mod tree_service {
         ///
         /// # Errors
         /// [`rt::CallError`] when there is no such method or the bytes are not its message.
-        pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
+        #[inline] pub fn decode(method_id: u32, bytes: &[u8]) -> Result<Self, rt::CallError> {
             match method_id {
                 1 => rt::decode(bytes).map(Self::Plant),
                 2 => rt::decode(bytes).map(Self::WatchGrowth),
@@ -189,6 +192,7 @@ pub mod tree_service {
             }
         }
         /// The message's bytes.
+        #[inline]
         #[must_use] pub fn encode(&self) -> Vec<u8> {
             match self {
                 Self::Plant(m) => rt::encode(m),

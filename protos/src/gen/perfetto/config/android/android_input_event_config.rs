@@ -11,6 +11,7 @@ impl AndroidInputEventConfigTraceMode {
     pub const TRACE_MODE_TRACE_ALL: Self = Self(0);
     pub const TRACE_MODE_USE_RULES: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -20,8 +21,8 @@ impl protozero::Enumeration for AndroidInputEventConfigTraceMode {
         ("TRACE_MODE_TRACE_ALL", 0),
         ("TRACE_MODE_USE_RULES", 1),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for AndroidInputEventConfigTraceMode {
@@ -29,7 +30,9 @@ impl Default for AndroidInputEventConfigTraceMode {
 }
 
 impl core::fmt::Debug for AndroidInputEventConfigTraceMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// How much of an event is recorded.
@@ -40,6 +43,7 @@ impl AndroidInputEventConfigTraceLevel {
     pub const TRACE_LEVEL_REDACTED: Self = Self(1);
     pub const TRACE_LEVEL_COMPLETE: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -50,8 +54,8 @@ impl protozero::Enumeration for AndroidInputEventConfigTraceLevel {
         ("TRACE_LEVEL_REDACTED", 1),
         ("TRACE_LEVEL_COMPLETE", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for AndroidInputEventConfigTraceLevel {
@@ -59,7 +63,9 @@ impl Default for AndroidInputEventConfigTraceLevel {
 }
 
 impl core::fmt::Debug for AndroidInputEventConfigTraceLevel {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Android: input events on their way through the dispatcher.

@@ -12,6 +12,7 @@ impl PixelModemConfigEventGroup {
     pub const EVENT_GROUP_LOW_BANDWIDTH: Self = Self(1);
     pub const EVENT_GROUP_HIGH_AND_LOW_BANDWIDTH: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -22,8 +23,8 @@ impl protozero::Enumeration for PixelModemConfigEventGroup {
         ("EVENT_GROUP_LOW_BANDWIDTH", 1),
         ("EVENT_GROUP_HIGH_AND_LOW_BANDWIDTH", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for PixelModemConfigEventGroup {
@@ -31,7 +32,9 @@ impl Default for PixelModemConfigEventGroup {
 }
 
 impl core::fmt::Debug for PixelModemConfigEventGroup {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Pixel phones: events of the modem.

@@ -16,6 +16,7 @@ impl ProtoLogLevel {
     pub const PROTOLOG_LEVEL_ERROR: Self = Self(5);
     pub const PROTOLOG_LEVEL_WTF: Self = Self(6);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -30,8 +31,8 @@ impl protozero::Enumeration for ProtoLogLevel {
         ("PROTOLOG_LEVEL_ERROR", 5),
         ("PROTOLOG_LEVEL_WTF", 6),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ProtoLogLevel {
@@ -39,7 +40,9 @@ impl Default for ProtoLogLevel {
 }
 
 impl core::fmt::Debug for ProtoLogLevel {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Whether groups decide.
@@ -49,14 +52,15 @@ impl ProtoLogConfigTracingMode {
     pub const DEFAULT: Self = Self(0);
     pub const ENABLE_ALL: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ProtoLogConfigTracingMode {
     const NAME: &'static str = "perfetto.protos.ProtoLogConfig.TracingMode";
     const VALUES: &'static [(&'static str, i32)] = &[("DEFAULT", 0), ("ENABLE_ALL", 1)];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ProtoLogConfigTracingMode {
@@ -64,7 +68,9 @@ impl Default for ProtoLogConfigTracingMode {
 }
 
 impl core::fmt::Debug for ProtoLogConfigTracingMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Android: ProtoLog messages.

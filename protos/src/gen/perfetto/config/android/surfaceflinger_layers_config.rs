@@ -15,6 +15,7 @@ impl SurfaceFlingerLayersConfigMode {
     pub const MODE_GENERATED_BUGREPORT_ONLY: Self = Self(4);
     pub const MODE_PROTOVM: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -28,8 +29,8 @@ impl protozero::Enumeration for SurfaceFlingerLayersConfigMode {
         ("MODE_GENERATED_BUGREPORT_ONLY", 4),
         ("MODE_PROTOVM", 5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for SurfaceFlingerLayersConfigMode {
@@ -37,7 +38,9 @@ impl Default for SurfaceFlingerLayersConfigMode {
 }
 
 impl core::fmt::Debug for SurfaceFlingerLayersConfigMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// What is recorded of them; bits that may be summed.
@@ -53,6 +56,7 @@ impl SurfaceFlingerLayersConfigTraceFlag {
     pub const TRACE_FLAG_VIRTUAL_DISPLAYS: Self = Self(64);
     pub const TRACE_FLAG_ALL: Self = Self(14);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -68,8 +72,8 @@ impl protozero::Enumeration for SurfaceFlingerLayersConfigTraceFlag {
         ("TRACE_FLAG_VIRTUAL_DISPLAYS", 64),
         ("TRACE_FLAG_ALL", 14),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for SurfaceFlingerLayersConfigTraceFlag {
@@ -77,7 +81,9 @@ impl Default for SurfaceFlingerLayersConfigTraceFlag {
 }
 
 impl core::fmt::Debug for SurfaceFlingerLayersConfigTraceFlag {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Android: layers of the compositor.

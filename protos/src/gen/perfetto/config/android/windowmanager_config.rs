@@ -13,6 +13,7 @@ impl WindowManagerConfigLogFrequency {
     pub const LOG_FREQUENCY_TRANSACTION: Self = Self(2);
     pub const LOG_FREQUENCY_SINGLE_DUMP: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -24,8 +25,8 @@ impl protozero::Enumeration for WindowManagerConfigLogFrequency {
         ("LOG_FREQUENCY_TRANSACTION", 2),
         ("LOG_FREQUENCY_SINGLE_DUMP", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for WindowManagerConfigLogFrequency {
@@ -33,7 +34,9 @@ impl Default for WindowManagerConfigLogFrequency {
 }
 
 impl core::fmt::Debug for WindowManagerConfigLogFrequency {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// How much of it.
@@ -45,6 +48,7 @@ impl WindowManagerConfigLogLevel {
     pub const LOG_LEVEL_DEBUG: Self = Self(2);
     pub const LOG_LEVEL_CRITICAL: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -56,8 +60,8 @@ impl protozero::Enumeration for WindowManagerConfigLogLevel {
         ("LOG_LEVEL_DEBUG", 2),
         ("LOG_LEVEL_CRITICAL", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for WindowManagerConfigLogLevel {
@@ -65,7 +69,9 @@ impl Default for WindowManagerConfigLogLevel {
 }
 
 impl core::fmt::Debug for WindowManagerConfigLogLevel {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// All of it, or what changed.
@@ -76,6 +82,7 @@ impl WindowManagerConfigLogMode {
     pub const LOG_MODE_FULL_STATE: Self = Self(1);
     pub const LOG_MODE_INCREMENTAL: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -86,8 +93,8 @@ impl protozero::Enumeration for WindowManagerConfigLogMode {
         ("LOG_MODE_FULL_STATE", 1),
         ("LOG_MODE_INCREMENTAL", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for WindowManagerConfigLogMode {
@@ -95,7 +102,9 @@ impl Default for WindowManagerConfigLogMode {
 }
 
 impl core::fmt::Debug for WindowManagerConfigLogMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Android: state of the window manager.

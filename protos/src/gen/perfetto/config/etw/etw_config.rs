@@ -11,14 +11,15 @@ impl EtwConfigKernelFlag {
     pub const CSWITCH: Self = Self(0);
     pub const DISPATCHER: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for EtwConfigKernelFlag {
     const NAME: &'static str = "perfetto.protos.EtwConfig.KernelFlag";
     const VALUES: &'static [(&'static str, i32)] = &[("CSWITCH", 0), ("DISPATCHER", 1)];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for EtwConfigKernelFlag {
@@ -26,7 +27,9 @@ impl Default for EtwConfigKernelFlag {
 }
 
 impl core::fmt::Debug for EtwConfigKernelFlag {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Windows: Event Tracing for Windows.

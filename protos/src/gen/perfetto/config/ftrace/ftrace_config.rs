@@ -12,6 +12,7 @@ impl FtraceConfigKsymsMemPolicy {
     pub const KSYMS_CLEANUP_ON_STOP: Self = Self(1);
     pub const KSYMS_RETAIN: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -22,8 +23,8 @@ impl protozero::Enumeration for FtraceConfigKsymsMemPolicy {
         ("KSYMS_CLEANUP_ON_STOP", 1),
         ("KSYMS_RETAIN", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for FtraceConfigKsymsMemPolicy {
@@ -31,7 +32,9 @@ impl Default for FtraceConfigKsymsMemPolicy {
 }
 
 impl core::fmt::Debug for FtraceConfigKsymsMemPolicy {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Entry, return, or both.
@@ -43,6 +46,7 @@ impl FtraceConfigKprobeEventKprobeType {
     pub const KPROBE_TYPE_KRETPROBE: Self = Self(2);
     pub const KPROBE_TYPE_BOTH: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -54,8 +58,8 @@ impl protozero::Enumeration for FtraceConfigKprobeEventKprobeType {
         ("KPROBE_TYPE_KRETPROBE", 2),
         ("KPROBE_TYPE_BOTH", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for FtraceConfigKprobeEventKprobeType {
@@ -63,7 +67,9 @@ impl Default for FtraceConfigKprobeEventKprobeType {
 }
 
 impl core::fmt::Debug for FtraceConfigKprobeEventKprobeType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// On or off.
@@ -74,6 +80,7 @@ impl FtraceConfigTracefsOptionState {
     pub const STATE_ENABLED: Self = Self(1);
     pub const STATE_DISABLED: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -84,8 +91,8 @@ impl protozero::Enumeration for FtraceConfigTracefsOptionState {
         ("STATE_ENABLED", 1),
         ("STATE_DISABLED", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for FtraceConfigTracefsOptionState {
@@ -93,7 +100,9 @@ impl Default for FtraceConfigTracefsOptionState {
 }
 
 impl core::fmt::Debug for FtraceConfigTracefsOptionState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// linux.ftrace: events of the kernel.

@@ -12,6 +12,7 @@ impl GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
     pub const DEMANGLED_KERNEL_NAME: Self = Self(1);
     pub const FUNCTION_NAME: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -23,8 +24,8 @@ for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
         ("DEMANGLED_KERNEL_NAME", 1),
         ("FUNCTION_NAME", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
@@ -33,7 +34,9 @@ impl Default for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNam
 
 impl core::fmt::Debug
 for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// GPU counters.

@@ -12,6 +12,7 @@ impl ConsoleConfigOutput {
     pub const OUTPUT_STDOUT: Self = Self(1);
     pub const OUTPUT_STDERR: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -22,8 +23,8 @@ impl protozero::Enumeration for ConsoleConfigOutput {
         ("OUTPUT_STDOUT", 1),
         ("OUTPUT_STDERR", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ConsoleConfigOutput {
@@ -31,7 +32,9 @@ impl Default for ConsoleConfigOutput {
 }
 
 impl core::fmt::Debug for ConsoleConfigOutput {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Interceptor that prints track events.

@@ -15,6 +15,7 @@ impl AndroidPowerConfigBatteryCounters {
     pub const BATTERY_COUNTER_CURRENT_AVG: Self = Self(4);
     pub const BATTERY_COUNTER_VOLTAGE: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -28,8 +29,8 @@ impl protozero::Enumeration for AndroidPowerConfigBatteryCounters {
         ("BATTERY_COUNTER_CURRENT_AVG", 4),
         ("BATTERY_COUNTER_VOLTAGE", 5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for AndroidPowerConfigBatteryCounters {
@@ -37,7 +38,9 @@ impl Default for AndroidPowerConfigBatteryCounters {
 }
 
 impl core::fmt::Debug for AndroidPowerConfigBatteryCounters {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Android: battery and power rails.

@@ -14,6 +14,7 @@ impl ProcessStatsConfigQuirks {
     /// Do not describe processes when another source meets them.
     pub const DISABLE_ON_DEMAND: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -24,8 +25,8 @@ impl protozero::Enumeration for ProcessStatsConfigQuirks {
         ("DISABLE_INITIAL_DUMP", 1),
         ("DISABLE_ON_DEMAND", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ProcessStatsConfigQuirks {
@@ -33,7 +34,9 @@ impl Default for ProcessStatsConfigQuirks {
 }
 
 impl core::fmt::Debug for ProcessStatsConfigQuirks {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// linux.process_stats: processes, threads and their counters.

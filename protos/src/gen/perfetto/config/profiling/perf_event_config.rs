@@ -14,6 +14,7 @@ impl PerfEventConfigUnwindMode {
     pub const UNWIND_FRAME_POINTER: Self = Self(3);
     pub const UNWIND_KERNEL_FRAME_POINTER: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -26,8 +27,8 @@ impl protozero::Enumeration for PerfEventConfigUnwindMode {
         ("UNWIND_FRAME_POINTER", 3),
         ("UNWIND_KERNEL_FRAME_POINTER", 4),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for PerfEventConfigUnwindMode {
@@ -35,7 +36,9 @@ impl Default for PerfEventConfigUnwindMode {
 }
 
 impl core::fmt::Debug for PerfEventConfigUnwindMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// linux.perf: sampled stacks and counters.

@@ -22,6 +22,7 @@ impl SmapsConfigVmaField {
     pub const VMA_FIELD_PSS_DIRTY: Self = Self(11);
     pub const VMA_FIELD_SWAP_PSS: Self = Self(12);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -42,8 +43,8 @@ impl protozero::Enumeration for SmapsConfigVmaField {
         ("VMA_FIELD_PSS_DIRTY", 11),
         ("VMA_FIELD_SWAP_PSS", 12),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for SmapsConfigVmaField {
@@ -51,7 +52,9 @@ impl Default for SmapsConfigVmaField {
 }
 
 impl core::fmt::Debug for SmapsConfigVmaField {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// How the pattern is understood.
@@ -63,6 +66,7 @@ impl RedactionRuleMatchMode {
     pub const MATCH_MODE_GLOB_PATH: Self = Self(2);
     pub const MATCH_MODE_GLOB_STRING: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -74,8 +78,8 @@ impl protozero::Enumeration for RedactionRuleMatchMode {
         ("MATCH_MODE_GLOB_PATH", 2),
         ("MATCH_MODE_GLOB_STRING", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for RedactionRuleMatchMode {
@@ -83,7 +87,9 @@ impl Default for RedactionRuleMatchMode {
 }
 
 impl core::fmt::Debug for RedactionRuleMatchMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// What to keep of /proc/PID/smaps.

@@ -1251,6 +1251,7 @@ impl AtomId {
     pub const ATOM_ACCOUNT_MANAGER_EVENT: Self = Self(951);
     pub const ATOM_ACCESSIBILITY_CHECK_RESULT_REPORTED: Self = Self(910);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -2468,8 +2469,8 @@ impl protozero::Enumeration for AtomId {
         ("ATOM_ACCOUNT_MANAGER_EVENT", 951),
         ("ATOM_ACCESSIBILITY_CHECK_RESULT_REPORTED", 910),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for AtomId {
@@ -2477,5 +2478,7 @@ impl Default for AtomId {
 }
 
 impl core::fmt::Debug for AtomId {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }

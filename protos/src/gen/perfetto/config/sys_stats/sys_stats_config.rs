@@ -14,6 +14,7 @@ impl SysStatsConfigStatCounters {
     pub const STAT_SOFTIRQ_COUNTS: Self = Self(3);
     pub const STAT_FORK_COUNT: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -26,8 +27,8 @@ impl protozero::Enumeration for SysStatsConfigStatCounters {
         ("STAT_SOFTIRQ_COUNTS", 3),
         ("STAT_FORK_COUNT", 4),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for SysStatsConfigStatCounters {
@@ -35,7 +36,9 @@ impl Default for SysStatsConfigStatCounters {
 }
 
 impl core::fmt::Debug for SysStatsConfigStatCounters {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// linux.sys_stats: counters of the whole machine. Each has a period; 0 switches it off.

@@ -14,6 +14,7 @@ impl AndroidAflagsFlagPermission {
     pub const FLAG_PERMISSION_READ_ONLY: Self = Self(1);
     pub const FLAG_PERMISSION_READ_WRITE: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -24,8 +25,8 @@ impl protozero::Enumeration for AndroidAflagsFlagPermission {
         ("FLAG_PERMISSION_READ_ONLY", 1),
         ("FLAG_PERMISSION_READ_WRITE", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for AndroidAflagsFlagPermission {
@@ -33,7 +34,9 @@ impl Default for AndroidAflagsFlagPermission {
 }
 
 impl core::fmt::Debug for AndroidAflagsFlagPermission {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.AndroidAflags.ValuePickedFrom`.
@@ -45,6 +48,7 @@ impl AndroidAflagsValuePickedFrom {
     pub const VALUE_PICKED_FROM_SERVER: Self = Self(2);
     pub const VALUE_PICKED_FROM_LOCAL: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -56,8 +60,8 @@ impl protozero::Enumeration for AndroidAflagsValuePickedFrom {
         ("VALUE_PICKED_FROM_SERVER", 2),
         ("VALUE_PICKED_FROM_LOCAL", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for AndroidAflagsValuePickedFrom {
@@ -65,7 +69,9 @@ impl Default for AndroidAflagsValuePickedFrom {
 }
 
 impl core::fmt::Debug for AndroidAflagsValuePickedFrom {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.AndroidAflags.FlagStorageBackend`.
@@ -77,6 +83,7 @@ impl AndroidAflagsFlagStorageBackend {
     pub const FLAG_STORAGE_BACKEND_ACONFIGD: Self = Self(2);
     pub const FLAG_STORAGE_BACKEND_DEVICE_CONFIG: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -88,8 +95,8 @@ impl protozero::Enumeration for AndroidAflagsFlagStorageBackend {
         ("FLAG_STORAGE_BACKEND_ACONFIGD", 2),
         ("FLAG_STORAGE_BACKEND_DEVICE_CONFIG", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for AndroidAflagsFlagStorageBackend {
@@ -97,7 +104,9 @@ impl Default for AndroidAflagsFlagStorageBackend {
 }
 
 impl core::fmt::Debug for AndroidAflagsFlagStorageBackend {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.AndroidAflags.FlagType`.
@@ -108,6 +117,7 @@ impl AndroidAflagsFlagType {
     pub const FLAG_TYPE_BOOLEAN: Self = Self(1);
     pub const FLAG_TYPE_INTEGER: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -118,8 +128,8 @@ impl protozero::Enumeration for AndroidAflagsFlagType {
         ("FLAG_TYPE_BOOLEAN", 1),
         ("FLAG_TYPE_INTEGER", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for AndroidAflagsFlagType {
@@ -127,7 +137,9 @@ impl Default for AndroidAflagsFlagType {
 }
 
 impl core::fmt::Debug for AndroidAflagsFlagType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.AndroidAflags`.

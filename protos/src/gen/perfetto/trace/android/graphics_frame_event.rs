@@ -25,6 +25,7 @@ impl GraphicsFrameEventBufferEventType {
     pub const ATTACH: Self = Self(12);
     pub const CANCEL: Self = Self(13);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -46,8 +47,8 @@ impl protozero::Enumeration for GraphicsFrameEventBufferEventType {
         ("ATTACH", 12),
         ("CANCEL", 13),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for GraphicsFrameEventBufferEventType {
@@ -55,7 +56,9 @@ impl Default for GraphicsFrameEventBufferEventType {
 }
 
 impl core::fmt::Debug for GraphicsFrameEventBufferEventType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.GraphicsFrameEvent`.

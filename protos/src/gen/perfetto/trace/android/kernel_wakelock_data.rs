@@ -14,6 +14,7 @@ impl KernelWakelockDataWakelockType {
     pub const WAKELOCK_TYPE_KERNEL: Self = Self(1);
     pub const WAKELOCK_TYPE_NATIVE: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -24,8 +25,8 @@ impl protozero::Enumeration for KernelWakelockDataWakelockType {
         ("WAKELOCK_TYPE_KERNEL", 1),
         ("WAKELOCK_TYPE_NATIVE", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for KernelWakelockDataWakelockType {
@@ -33,7 +34,9 @@ impl Default for KernelWakelockDataWakelockType {
 }
 
 impl core::fmt::Debug for KernelWakelockDataWakelockType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.KernelWakelockData`.

@@ -14,6 +14,7 @@ impl BackgroundTracingMetadataTriggerRuleTriggerType {
     pub const MONITOR_AND_DUMP_WHEN_SPECIFIC_HISTOGRAM_AND_VALUE: Self = Self(1);
     pub const MONITOR_AND_DUMP_WHEN_TRIGGER_NAMED: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -24,8 +25,8 @@ impl protozero::Enumeration for BackgroundTracingMetadataTriggerRuleTriggerType 
         ("MONITOR_AND_DUMP_WHEN_SPECIFIC_HISTOGRAM_AND_VALUE", 1),
         ("MONITOR_AND_DUMP_WHEN_TRIGGER_NAMED", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for BackgroundTracingMetadataTriggerRuleTriggerType {
@@ -33,7 +34,9 @@ impl Default for BackgroundTracingMetadataTriggerRuleTriggerType {
 }
 
 impl core::fmt::Debug for BackgroundTracingMetadataTriggerRuleTriggerType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule.EventType`.
@@ -48,6 +51,7 @@ impl BackgroundTracingMetadataTriggerRuleNamedRuleEventType {
     pub const CONTENT_TRIGGER: Self = Self(5);
     pub const TEST_RULE: Self = Self(1000);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -62,8 +66,8 @@ impl protozero::Enumeration for BackgroundTracingMetadataTriggerRuleNamedRuleEve
         ("CONTENT_TRIGGER", 5),
         ("TEST_RULE", 1000),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for BackgroundTracingMetadataTriggerRuleNamedRuleEventType {
@@ -71,7 +75,9 @@ impl Default for BackgroundTracingMetadataTriggerRuleNamedRuleEventType {
 }
 
 impl core::fmt::Debug for BackgroundTracingMetadataTriggerRuleNamedRuleEventType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeMetadataPacket`.

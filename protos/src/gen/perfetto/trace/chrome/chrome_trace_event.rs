@@ -13,14 +13,15 @@ impl ChromeTracedValueNestedType {
     pub const DICT: Self = Self(0);
     pub const ARRAY: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeTracedValueNestedType {
     const NAME: &'static str = "perfetto.protos.ChromeTracedValue.NestedType";
     const VALUES: &'static [(&'static str, i32)] = &[("DICT", 0), ("ARRAY", 1)];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeTracedValueNestedType {
@@ -28,7 +29,9 @@ impl Default for ChromeTracedValueNestedType {
 }
 
 impl core::fmt::Debug for ChromeTracedValueNestedType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeLegacyJsonTrace.TraceType`.
@@ -38,6 +41,7 @@ impl ChromeLegacyJsonTraceTraceType {
     pub const USER_TRACE: Self = Self(0);
     pub const SYSTEM_TRACE: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -47,8 +51,8 @@ impl protozero::Enumeration for ChromeLegacyJsonTraceTraceType {
         ("USER_TRACE", 0),
         ("SYSTEM_TRACE", 1),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeLegacyJsonTraceTraceType {
@@ -56,7 +60,9 @@ impl Default for ChromeLegacyJsonTraceTraceType {
 }
 
 impl core::fmt::Debug for ChromeLegacyJsonTraceTraceType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeTracedValue`.

@@ -18,6 +18,7 @@ impl InternedV8JsScriptType {
     pub const TYPE_EXTENSION: Self = Self(5);
     pub const TYPE_INSPECTOR: Self = Self(6);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -32,8 +33,8 @@ impl protozero::Enumeration for InternedV8JsScriptType {
         ("TYPE_EXTENSION", 5),
         ("TYPE_INSPECTOR", 6),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for InternedV8JsScriptType {
@@ -41,7 +42,9 @@ impl Default for InternedV8JsScriptType {
 }
 
 impl core::fmt::Debug for InternedV8JsScriptType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.InternedV8JsFunction.Kind`.
@@ -77,6 +80,7 @@ impl InternedV8JsFunctionKind {
     pub const KIND_CLASS_STATIC_INITIALIZER_FUNCTION: Self = Self(26);
     pub const KIND_INVALID: Self = Self(27);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -112,8 +116,8 @@ impl protozero::Enumeration for InternedV8JsFunctionKind {
         ("KIND_CLASS_STATIC_INITIALIZER_FUNCTION", 26),
         ("KIND_INVALID", 27),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for InternedV8JsFunctionKind {
@@ -121,7 +125,9 @@ impl Default for InternedV8JsFunctionKind {
 }
 
 impl core::fmt::Debug for InternedV8JsFunctionKind {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.V8JsCode.Tier`.
@@ -135,6 +141,7 @@ impl V8JsCodeTier {
     pub const TIER_TURBOSHAFT: Self = Self(4);
     pub const TIER_TURBOFAN: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -148,8 +155,8 @@ impl protozero::Enumeration for V8JsCodeTier {
         ("TIER_TURBOSHAFT", 4),
         ("TIER_TURBOFAN", 5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for V8JsCodeTier {
@@ -157,7 +164,9 @@ impl Default for V8JsCodeTier {
 }
 
 impl core::fmt::Debug for V8JsCodeTier {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.V8InternalCode.Type`.
@@ -175,6 +184,7 @@ impl V8InternalCodeType {
     pub const TYPE_JS_TO_JS_FUNCTION: Self = Self(8);
     pub const TYPE_C_WASM_ENTRY: Self = Self(9);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -192,8 +202,8 @@ impl protozero::Enumeration for V8InternalCodeType {
         ("TYPE_JS_TO_JS_FUNCTION", 8),
         ("TYPE_C_WASM_ENTRY", 9),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for V8InternalCodeType {
@@ -201,7 +211,9 @@ impl Default for V8InternalCodeType {
 }
 
 impl core::fmt::Debug for V8InternalCodeType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.V8WasmCode.Tier`.
@@ -212,6 +224,7 @@ impl V8WasmCodeTier {
     pub const TIER_LIFTOFF: Self = Self(1);
     pub const TIER_TURBOFAN: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -222,8 +235,8 @@ impl protozero::Enumeration for V8WasmCodeTier {
         ("TIER_LIFTOFF", 1),
         ("TIER_TURBOFAN", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for V8WasmCodeTier {
@@ -231,7 +244,9 @@ impl Default for V8WasmCodeTier {
 }
 
 impl core::fmt::Debug for V8WasmCodeTier {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.V8String`.

@@ -49,6 +49,7 @@ impl CSwitchEtwEventOldThreadWaitReason {
     pub const WR_RUNDOWN: Self = Self(36);
     pub const MAXIMUM_WAIT_REASON: Self = Self(37);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -94,8 +95,8 @@ impl protozero::Enumeration for CSwitchEtwEventOldThreadWaitReason {
         ("WR_RUNDOWN", 36),
         ("MAXIMUM_WAIT_REASON", 37),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for CSwitchEtwEventOldThreadWaitReason {
@@ -103,7 +104,9 @@ impl Default for CSwitchEtwEventOldThreadWaitReason {
 }
 
 impl core::fmt::Debug for CSwitchEtwEventOldThreadWaitReason {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.CSwitchEtwEvent.OldThreadWaitMode`.
@@ -113,6 +116,7 @@ impl CSwitchEtwEventOldThreadWaitMode {
     pub const KERNEL_MODE: Self = Self(0);
     pub const USER_MODE: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -122,8 +126,8 @@ impl protozero::Enumeration for CSwitchEtwEventOldThreadWaitMode {
         ("KERNEL_MODE", 0),
         ("USER_MODE", 1),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for CSwitchEtwEventOldThreadWaitMode {
@@ -131,7 +135,9 @@ impl Default for CSwitchEtwEventOldThreadWaitMode {
 }
 
 impl core::fmt::Debug for CSwitchEtwEventOldThreadWaitMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.CSwitchEtwEvent.OldThreadState`.
@@ -147,6 +153,7 @@ impl CSwitchEtwEventOldThreadState {
     pub const TRANSITION: Self = Self(6);
     pub const DEFERRED_READY: Self = Self(7);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -162,8 +169,8 @@ impl protozero::Enumeration for CSwitchEtwEventOldThreadState {
         ("TRANSITION", 6),
         ("DEFERRED_READY", 7),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for CSwitchEtwEventOldThreadState {
@@ -171,7 +178,9 @@ impl Default for CSwitchEtwEventOldThreadState {
 }
 
 impl core::fmt::Debug for CSwitchEtwEventOldThreadState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ReadyThreadEtwEvent.AdjustReason`.
@@ -182,6 +191,7 @@ impl ReadyThreadEtwEventAdjustReason {
     pub const APPLY_INCREMENT: Self = Self(1);
     pub const APPLY_INCREMENT_BOOST: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -192,8 +202,8 @@ impl protozero::Enumeration for ReadyThreadEtwEventAdjustReason {
         ("APPLY_INCREMENT", 1),
         ("APPLY_INCREMENT_BOOST", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ReadyThreadEtwEventAdjustReason {
@@ -201,7 +211,9 @@ impl Default for ReadyThreadEtwEventAdjustReason {
 }
 
 impl core::fmt::Debug for ReadyThreadEtwEventAdjustReason {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ReadyThreadEtwEvent.TraceFlag`.
@@ -213,6 +225,7 @@ impl ReadyThreadEtwEventTraceFlag {
     pub const KERNEL_STACK_SWAPPED_OUT: Self = Self(2);
     pub const PROCESS_ADDRESS_SWAPPED_OUT: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -224,8 +237,8 @@ impl protozero::Enumeration for ReadyThreadEtwEventTraceFlag {
         ("KERNEL_STACK_SWAPPED_OUT", 2),
         ("PROCESS_ADDRESS_SWAPPED_OUT", 4),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ReadyThreadEtwEventTraceFlag {
@@ -233,7 +246,9 @@ impl Default for ReadyThreadEtwEventTraceFlag {
 }
 
 impl core::fmt::Debug for ReadyThreadEtwEventTraceFlag {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.CSwitchEtwEvent`.

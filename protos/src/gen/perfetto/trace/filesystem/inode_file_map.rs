@@ -14,6 +14,7 @@ impl InodeFileMapEntryType {
     pub const FILE: Self = Self(1);
     pub const DIRECTORY: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -24,8 +25,8 @@ impl protozero::Enumeration for InodeFileMapEntryType {
         ("FILE", 1),
         ("DIRECTORY", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for InodeFileMapEntryType {
@@ -33,7 +34,9 @@ impl Default for InodeFileMapEntryType {
 }
 
 impl core::fmt::Debug for InodeFileMapEntryType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.InodeFileMap`.

@@ -16,6 +16,7 @@ impl FtraceClock {
     pub const FTRACE_CLOCK_LOCAL: Self = Self(3);
     pub const FTRACE_CLOCK_MONO_RAW: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -28,8 +29,8 @@ impl protozero::Enumeration for FtraceClock {
         ("FTRACE_CLOCK_LOCAL", 3),
         ("FTRACE_CLOCK_MONO_RAW", 4),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for FtraceClock {
@@ -37,7 +38,9 @@ impl Default for FtraceClock {
 }
 
 impl core::fmt::Debug for FtraceClock {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.FtraceEventBundle`.

@@ -29,6 +29,7 @@ impl FtraceParseStatus {
     pub const FTRACE_STATUS_SHORT_COMPACT_EVENT: Self = Self(16);
     pub const FTRACE_STATUS_INVALID_EVENT: Self = Self(17);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -54,8 +55,8 @@ impl protozero::Enumeration for FtraceParseStatus {
         ("FTRACE_STATUS_SHORT_COMPACT_EVENT", 16),
         ("FTRACE_STATUS_INVALID_EVENT", 17),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for FtraceParseStatus {
@@ -63,7 +64,9 @@ impl Default for FtraceParseStatus {
 }
 
 impl core::fmt::Debug for FtraceParseStatus {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.FtraceStats.Phase`.
@@ -74,6 +77,7 @@ impl FtraceStatsPhase {
     pub const START_OF_TRACE: Self = Self(1);
     pub const END_OF_TRACE: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -84,8 +88,8 @@ impl protozero::Enumeration for FtraceStatsPhase {
         ("START_OF_TRACE", 1),
         ("END_OF_TRACE", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for FtraceStatsPhase {
@@ -93,7 +97,9 @@ impl Default for FtraceStatsPhase {
 }
 
 impl core::fmt::Debug for FtraceStatsPhase {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.FtraceCpuStats`.

@@ -15,6 +15,7 @@ impl KprobeEventKprobeType {
     pub const KPROBE_TYPE_END: Self = Self(2);
     pub const KPROBE_TYPE_INSTANT: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -26,8 +27,8 @@ impl protozero::Enumeration for KprobeEventKprobeType {
         ("KPROBE_TYPE_END", 2),
         ("KPROBE_TYPE_INSTANT", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for KprobeEventKprobeType {
@@ -35,7 +36,9 @@ impl Default for KprobeEventKprobeType {
 }
 
 impl core::fmt::Debug for KprobeEventKprobeType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.GenericFtraceEvent`.

@@ -20,6 +20,7 @@ impl GenericKernelTaskStateEventTaskStateEnum {
     pub const TASK_STATE_DEAD: Self = Self(7);
     pub const TASK_STATE_DESTROYED: Self = Self(8);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -36,8 +37,8 @@ impl protozero::Enumeration for GenericKernelTaskStateEventTaskStateEnum {
         ("TASK_STATE_DEAD", 7),
         ("TASK_STATE_DESTROYED", 8),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for GenericKernelTaskStateEventTaskStateEnum {
@@ -45,7 +46,9 @@ impl Default for GenericKernelTaskStateEventTaskStateEnum {
 }
 
 impl core::fmt::Debug for GenericKernelTaskStateEventTaskStateEnum {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.GenericKernelTaskStateEvent`.

@@ -17,6 +17,7 @@ impl GpuLogSeverity {
     pub const LOG_SEVERITY_WARNING: Self = Self(4);
     pub const LOG_SEVERITY_ERROR: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -30,8 +31,8 @@ impl protozero::Enumeration for GpuLogSeverity {
         ("LOG_SEVERITY_WARNING", 4),
         ("LOG_SEVERITY_ERROR", 5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for GpuLogSeverity {
@@ -39,7 +40,9 @@ impl Default for GpuLogSeverity {
 }
 
 impl core::fmt::Debug for GpuLogSeverity {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.GpuLog`.

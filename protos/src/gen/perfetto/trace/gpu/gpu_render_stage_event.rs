@@ -15,6 +15,7 @@ impl InternedGraphicsContextApi {
     pub const CUDA: Self = Self(4);
     pub const HIP: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -28,8 +29,8 @@ impl protozero::Enumeration for InternedGraphicsContextApi {
         ("CUDA", 4),
         ("HIP", 5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for InternedGraphicsContextApi {
@@ -37,7 +38,9 @@ impl Default for InternedGraphicsContextApi {
 }
 
 impl core::fmt::Debug for InternedGraphicsContextApi {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// What a render stage does.
@@ -48,6 +51,7 @@ impl InternedGpuRenderStageSpecificationRenderStageCategory {
     pub const GRAPHICS: Self = Self(1);
     pub const COMPUTE: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -58,8 +62,8 @@ impl protozero::Enumeration for InternedGpuRenderStageSpecificationRenderStageCa
         ("GRAPHICS", 1),
         ("COMPUTE", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for InternedGpuRenderStageSpecificationRenderStageCategory {
@@ -67,7 +71,9 @@ impl Default for InternedGpuRenderStageSpecificationRenderStageCategory {
 }
 
 impl core::fmt::Debug for InternedGpuRenderStageSpecificationRenderStageCategory {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// A graphics context of a process.

@@ -17,6 +17,7 @@ impl VulkanMemoryEventSource {
     pub const SOURCE_BUFFER: Self = Self(4);
     pub const SOURCE_IMAGE: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -30,8 +31,8 @@ impl protozero::Enumeration for VulkanMemoryEventSource {
         ("SOURCE_BUFFER", 4),
         ("SOURCE_IMAGE", 5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for VulkanMemoryEventSource {
@@ -39,7 +40,9 @@ impl Default for VulkanMemoryEventSource {
 }
 
 impl core::fmt::Debug for VulkanMemoryEventSource {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.VulkanMemoryEvent.Operation`.
@@ -53,6 +56,7 @@ impl VulkanMemoryEventOperation {
     pub const OP_DESTROY_BOUND: Self = Self(4);
     pub const OP_ANNOTATIONS: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -66,8 +70,8 @@ impl protozero::Enumeration for VulkanMemoryEventOperation {
         ("OP_DESTROY_BOUND", 4),
         ("OP_ANNOTATIONS", 5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for VulkanMemoryEventOperation {
@@ -75,7 +79,9 @@ impl Default for VulkanMemoryEventOperation {
 }
 
 impl core::fmt::Debug for VulkanMemoryEventOperation {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.VulkanMemoryEvent.AllocationScope`.
@@ -89,6 +95,7 @@ impl VulkanMemoryEventAllocationScope {
     pub const SCOPE_DEVICE: Self = Self(4);
     pub const SCOPE_INSTANCE: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -102,8 +109,8 @@ impl protozero::Enumeration for VulkanMemoryEventAllocationScope {
         ("SCOPE_DEVICE", 4),
         ("SCOPE_INSTANCE", 5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for VulkanMemoryEventAllocationScope {
@@ -111,7 +118,9 @@ impl Default for VulkanMemoryEventAllocationScope {
 }
 
 impl core::fmt::Debug for VulkanMemoryEventAllocationScope {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.VulkanMemoryEventAnnotation`.

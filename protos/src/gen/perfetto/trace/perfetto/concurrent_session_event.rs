@@ -15,6 +15,7 @@ impl ConcurrentSessionEventState {
     pub const STATE_DISABLING_WAITING_STOP_ACKS: Self = Self(4);
     pub const STATE_CLONED_READ_ONLY: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -28,8 +29,8 @@ impl protozero::Enumeration for ConcurrentSessionEventState {
         ("STATE_DISABLING_WAITING_STOP_ACKS", 4),
         ("STATE_CLONED_READ_ONLY", 5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ConcurrentSessionEventState {
@@ -37,7 +38,9 @@ impl Default for ConcurrentSessionEventState {
 }
 
 impl core::fmt::Debug for ConcurrentSessionEventState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Another session of the same service changed its state while this one ran.

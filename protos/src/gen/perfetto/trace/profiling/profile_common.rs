@@ -16,6 +16,7 @@ impl FrameKind {
     pub const KIND_GC: Self = Self(5);
     pub const KIND_RUNTIME: Self = Self(6);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -30,8 +31,8 @@ impl protozero::Enumeration for FrameKind {
         ("KIND_GC", 5),
         ("KIND_RUNTIME", 6),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for FrameKind {
@@ -39,7 +40,9 @@ impl Default for FrameKind {
 }
 
 impl core::fmt::Debug for FrameKind {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Bytes with a number. Not always text: build ids are raw.

@@ -12,6 +12,7 @@ impl ProfilePacketProcessHeapSamplesClientError {
     pub const CLIENT_ERROR_HIT_TIMEOUT: Self = Self(1);
     pub const CLIENT_ERROR_INVALID_STACK_BOUNDS: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -22,8 +23,8 @@ impl protozero::Enumeration for ProfilePacketProcessHeapSamplesClientError {
         ("CLIENT_ERROR_HIT_TIMEOUT", 1),
         ("CLIENT_ERROR_INVALID_STACK_BOUNDS", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ProfilePacketProcessHeapSamplesClientError {
@@ -31,7 +32,9 @@ impl Default for ProfilePacketProcessHeapSamplesClientError {
 }
 
 impl core::fmt::Debug for ProfilePacketProcessHeapSamplesClientError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.Profiling.CpuMode`.
@@ -45,6 +48,7 @@ impl ProfilingCpuMode {
     pub const MODE_GUEST_KERNEL: Self = Self(4);
     pub const MODE_GUEST_USER: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -58,8 +62,8 @@ impl protozero::Enumeration for ProfilingCpuMode {
         ("MODE_GUEST_KERNEL", 4),
         ("MODE_GUEST_USER", 5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ProfilingCpuMode {
@@ -67,7 +71,9 @@ impl Default for ProfilingCpuMode {
 }
 
 impl core::fmt::Debug for ProfilingCpuMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.Profiling.StackUnwindError`.
@@ -91,6 +97,7 @@ impl ProfilingStackUnwindError {
     pub const UNWIND_ERROR_INVALID_PARAMETER: Self = Self(14);
     pub const UNWIND_ERROR_PTRACE_CALL: Self = Self(15);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -114,8 +121,8 @@ impl protozero::Enumeration for ProfilingStackUnwindError {
         ("UNWIND_ERROR_INVALID_PARAMETER", 14),
         ("UNWIND_ERROR_PTRACE_CALL", 15),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ProfilingStackUnwindError {
@@ -123,7 +130,9 @@ impl Default for ProfilingStackUnwindError {
 }
 
 impl core::fmt::Debug for ProfilingStackUnwindError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.PerfSample.SampleSkipReason`.
@@ -136,6 +145,7 @@ impl PerfSampleSampleSkipReason {
     pub const PROFILER_SKIP_UNWIND_ENQUEUE: Self = Self(3);
     pub const PROFILER_SKIP_NOT_IN_SCOPE: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -148,8 +158,8 @@ impl protozero::Enumeration for PerfSampleSampleSkipReason {
         ("PROFILER_SKIP_UNWIND_ENQUEUE", 3),
         ("PROFILER_SKIP_NOT_IN_SCOPE", 4),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for PerfSampleSampleSkipReason {
@@ -157,7 +167,9 @@ impl Default for PerfSampleSampleSkipReason {
 }
 
 impl core::fmt::Debug for PerfSampleSampleSkipReason {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.PerfSample.ProducerEvent.DataSourceStopReason`.
@@ -167,6 +179,7 @@ impl PerfSampleProducerEventDataSourceStopReason {
     pub const PROFILER_STOP_UNKNOWN: Self = Self(0);
     pub const PROFILER_STOP_GUARDRAIL: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -176,8 +189,8 @@ impl protozero::Enumeration for PerfSampleProducerEventDataSourceStopReason {
         ("PROFILER_STOP_UNKNOWN", 0),
         ("PROFILER_STOP_GUARDRAIL", 1),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for PerfSampleProducerEventDataSourceStopReason {
@@ -185,7 +198,9 @@ impl Default for PerfSampleProducerEventDataSourceStopReason {
 }
 
 impl core::fmt::Debug for PerfSampleProducerEventDataSourceStopReason {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// What the samples of a sequence have in common.

@@ -15,6 +15,7 @@ impl SmapsPacketRecordingType {
     pub const RECORDING_TYPE_ART_HPROF_POSTFORK: Self = Self(2);
     pub const RECORDING_TYPE_ART_HPROF_PREFORK: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -26,8 +27,8 @@ impl protozero::Enumeration for SmapsPacketRecordingType {
         ("RECORDING_TYPE_ART_HPROF_POSTFORK", 2),
         ("RECORDING_TYPE_ART_HPROF_PREFORK", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for SmapsPacketRecordingType {
@@ -35,7 +36,9 @@ impl Default for SmapsPacketRecordingType {
 }
 
 impl core::fmt::Debug for SmapsPacketRecordingType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.SmapsEntry`.

@@ -15,6 +15,7 @@ impl StackSampleMode {
     pub const MODE_GUEST_USER: Self = Self(4);
     pub const MODE_GUEST_KERNEL: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -28,8 +29,8 @@ impl protozero::Enumeration for StackSampleMode {
         ("MODE_GUEST_USER", 4),
         ("MODE_GUEST_KERNEL", 5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for StackSampleMode {
@@ -37,7 +38,9 @@ impl Default for StackSampleMode {
 }
 
 impl core::fmt::Debug for StackSampleMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Units of weights.
@@ -55,6 +58,7 @@ impl StackSampleUnit {
     pub const UNIT_BRANCH_MISSES: Self = Self(8);
     pub const UNIT_COUNT: Self = Self(9);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -72,8 +76,8 @@ impl protozero::Enumeration for StackSampleUnit {
         ("UNIT_BRANCH_MISSES", 8),
         ("UNIT_COUNT", 9),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for StackSampleUnit {
@@ -81,7 +85,9 @@ impl Default for StackSampleUnit {
 }
 
 impl core::fmt::Debug for StackSampleUnit {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Over what it is counted.
@@ -92,6 +98,7 @@ impl StackSampleCounterDescriptorScope {
     pub const SCOPE_GLOBAL: Self = Self(1);
     pub const SCOPE_CPU: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -102,8 +109,8 @@ impl protozero::Enumeration for StackSampleCounterDescriptorScope {
         ("SCOPE_GLOBAL", 1),
         ("SCOPE_CPU", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for StackSampleCounterDescriptorScope {
@@ -111,7 +118,9 @@ impl Default for StackSampleCounterDescriptorScope {
 }
 
 impl core::fmt::Debug for StackSampleCounterDescriptorScope {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// A sampled stack with the counters read along. Only its parts are used here: InternedData refers

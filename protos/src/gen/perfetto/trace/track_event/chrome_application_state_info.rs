@@ -14,6 +14,7 @@ impl ChromeApplicationStateInfoChromeApplicationState {
     pub const APPLICATION_STATE_HAS_STOPPED_ACTIVITIES: Self = Self(3);
     pub const APPLICATION_STATE_HAS_DESTROYED_ACTIVITIES: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -26,8 +27,8 @@ impl protozero::Enumeration for ChromeApplicationStateInfoChromeApplicationState
         ("APPLICATION_STATE_HAS_STOPPED_ACTIVITIES", 3),
         ("APPLICATION_STATE_HAS_DESTROYED_ACTIVITIES", 4),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeApplicationStateInfoChromeApplicationState {
@@ -35,7 +36,9 @@ impl Default for ChromeApplicationStateInfoChromeApplicationState {
 }
 
 impl core::fmt::Debug for ChromeApplicationStateInfoChromeApplicationState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Chrome on Android: state of its activities.

@@ -29,6 +29,7 @@ impl ChromeCompositorSchedulerAction {
         13,
     );
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -50,8 +51,8 @@ impl protozero::Enumeration for ChromeCompositorSchedulerAction {
         ("CC_SCHEDULER_ACTION_NOTIFY_BEGIN_MAIN_FRAME_NOT_EXPECTED_UNTIL", 12),
         ("CC_SCHEDULER_ACTION_NOTIFY_BEGIN_MAIN_FRAME_NOT_EXPECTED_SOON", 13),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeCompositorSchedulerAction {
@@ -59,7 +60,9 @@ impl Default for ChromeCompositorSchedulerAction {
 }
 
 impl core::fmt::Debug for ChromeCompositorSchedulerAction {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeCompositorSchedulerState.BeginImplFrameDeadlineMode`.
@@ -73,6 +76,7 @@ impl ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode {
     pub const DEADLINE_MODE_LATE: Self = Self(4);
     pub const DEADLINE_MODE_BLOCKED: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -87,8 +91,8 @@ for ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode {
         ("DEADLINE_MODE_LATE", 4),
         ("DEADLINE_MODE_BLOCKED", 5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode {
@@ -96,7 +100,9 @@ impl Default for ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode {
 }
 
 impl core::fmt::Debug for ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeCompositorStateMachine.MajorState.BeginImplFrameState`.
@@ -108,6 +114,7 @@ impl ChromeCompositorStateMachineMajorStateBeginImplFrameState {
     pub const BEGIN_IMPL_FRAME_INSIDE_BEGIN_FRAME: Self = Self(2);
     pub const BEGIN_IMPL_FRAME_INSIDE_DEADLINE: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -120,8 +127,8 @@ for ChromeCompositorStateMachineMajorStateBeginImplFrameState {
         ("BEGIN_IMPL_FRAME_INSIDE_BEGIN_FRAME", 2),
         ("BEGIN_IMPL_FRAME_INSIDE_DEADLINE", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeCompositorStateMachineMajorStateBeginImplFrameState {
@@ -129,7 +136,9 @@ impl Default for ChromeCompositorStateMachineMajorStateBeginImplFrameState {
 }
 
 impl core::fmt::Debug for ChromeCompositorStateMachineMajorStateBeginImplFrameState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeCompositorStateMachine.MajorState.BeginMainFrameState`.
@@ -141,6 +150,7 @@ impl ChromeCompositorStateMachineMajorStateBeginMainFrameState {
     pub const BEGIN_MAIN_FRAME_SENT: Self = Self(2);
     pub const BEGIN_MAIN_FRAME_READY_TO_COMMIT: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -153,8 +163,8 @@ for ChromeCompositorStateMachineMajorStateBeginMainFrameState {
         ("BEGIN_MAIN_FRAME_SENT", 2),
         ("BEGIN_MAIN_FRAME_READY_TO_COMMIT", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeCompositorStateMachineMajorStateBeginMainFrameState {
@@ -162,7 +172,9 @@ impl Default for ChromeCompositorStateMachineMajorStateBeginMainFrameState {
 }
 
 impl core::fmt::Debug for ChromeCompositorStateMachineMajorStateBeginMainFrameState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeCompositorStateMachine.MajorState.LayerTreeFrameSinkState`.
@@ -176,6 +188,7 @@ impl ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState {
     pub const LAYER_TREE_FRAME_WAITING_FOR_FIRST_COMMIT: Self = Self(4);
     pub const LAYER_TREE_FRAME_WAITING_FOR_FIRST_ACTIVATION: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -190,8 +203,8 @@ for ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState {
         ("LAYER_TREE_FRAME_WAITING_FOR_FIRST_COMMIT", 4),
         ("LAYER_TREE_FRAME_WAITING_FOR_FIRST_ACTIVATION", 5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState {
@@ -199,7 +212,9 @@ impl Default for ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState {
 }
 
 impl core::fmt::Debug for ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeCompositorStateMachine.MajorState.ForcedRedrawOnTimeoutState`.
@@ -212,6 +227,7 @@ impl ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState {
     pub const FORCED_REDRAW_WAITING_FOR_ACTIVATION: Self = Self(3);
     pub const FORCED_REDRAW_WAITING_FOR_DRAW: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -225,8 +241,8 @@ for ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState {
         ("FORCED_REDRAW_WAITING_FOR_ACTIVATION", 3),
         ("FORCED_REDRAW_WAITING_FOR_DRAW", 4),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState {
@@ -235,7 +251,9 @@ impl Default for ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutStat
 
 impl core::fmt::Debug
 for ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeCompositorStateMachine.MinorState.TreePriority`.
@@ -247,6 +265,7 @@ impl ChromeCompositorStateMachineMinorStateTreePriority {
     pub const TREE_PRIORITY_SMOOTHNESS_TAKES_PRIORITY: Self = Self(2);
     pub const TREE_PRIORITY_NEW_CONTENT_TAKES_PRIORITY: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -258,8 +277,8 @@ impl protozero::Enumeration for ChromeCompositorStateMachineMinorStateTreePriori
         ("TREE_PRIORITY_SMOOTHNESS_TAKES_PRIORITY", 2),
         ("TREE_PRIORITY_NEW_CONTENT_TAKES_PRIORITY", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeCompositorStateMachineMinorStateTreePriority {
@@ -267,7 +286,9 @@ impl Default for ChromeCompositorStateMachineMinorStateTreePriority {
 }
 
 impl core::fmt::Debug for ChromeCompositorStateMachineMinorStateTreePriority {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeCompositorStateMachine.MinorState.ScrollHandlerState`.
@@ -278,6 +299,7 @@ impl ChromeCompositorStateMachineMinorStateScrollHandlerState {
     pub const SCROLL_AFFECTS_SCROLL_HANDLER: Self = Self(1);
     pub const SCROLL_DOES_NOT_AFFECT_SCROLL_HANDLER: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -289,8 +311,8 @@ for ChromeCompositorStateMachineMinorStateScrollHandlerState {
         ("SCROLL_AFFECTS_SCROLL_HANDLER", 1),
         ("SCROLL_DOES_NOT_AFFECT_SCROLL_HANDLER", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeCompositorStateMachineMinorStateScrollHandlerState {
@@ -298,7 +320,9 @@ impl Default for ChromeCompositorStateMachineMinorStateScrollHandlerState {
 }
 
 impl core::fmt::Debug for ChromeCompositorStateMachineMinorStateScrollHandlerState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.BeginFrameArgs.BeginFrameArgsType`.
@@ -310,6 +334,7 @@ impl BeginFrameArgsBeginFrameArgsType {
     pub const BEGIN_FRAME_ARGS_TYPE_NORMAL: Self = Self(2);
     pub const BEGIN_FRAME_ARGS_TYPE_MISSED: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -321,8 +346,8 @@ impl protozero::Enumeration for BeginFrameArgsBeginFrameArgsType {
         ("BEGIN_FRAME_ARGS_TYPE_NORMAL", 2),
         ("BEGIN_FRAME_ARGS_TYPE_MISSED", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for BeginFrameArgsBeginFrameArgsType {
@@ -330,7 +355,9 @@ impl Default for BeginFrameArgsBeginFrameArgsType {
 }
 
 impl core::fmt::Debug for BeginFrameArgsBeginFrameArgsType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.BeginImplFrameArgs.State`.
@@ -340,6 +367,7 @@ impl BeginImplFrameArgsState {
     pub const BEGIN_FRAME_FINISHED: Self = Self(0);
     pub const BEGIN_FRAME_USING: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -349,8 +377,8 @@ impl protozero::Enumeration for BeginImplFrameArgsState {
         ("BEGIN_FRAME_FINISHED", 0),
         ("BEGIN_FRAME_USING", 1),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for BeginImplFrameArgsState {
@@ -358,7 +386,9 @@ impl Default for BeginImplFrameArgsState {
 }
 
 impl core::fmt::Debug for BeginImplFrameArgsState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeCompositorSchedulerState`.

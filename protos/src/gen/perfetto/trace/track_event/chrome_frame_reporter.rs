@@ -15,6 +15,7 @@ impl ChromeFrameReporterState {
     pub const STATE_PRESENTED_PARTIAL: Self = Self(2);
     pub const STATE_DROPPED: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -26,8 +27,8 @@ impl protozero::Enumeration for ChromeFrameReporterState {
         ("STATE_PRESENTED_PARTIAL", 2),
         ("STATE_DROPPED", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeFrameReporterState {
@@ -35,7 +36,9 @@ impl Default for ChromeFrameReporterState {
 }
 
 impl core::fmt::Debug for ChromeFrameReporterState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeFrameReporter.FrameDropReason`.
@@ -47,6 +50,7 @@ impl ChromeFrameReporterFrameDropReason {
     pub const REASON_MAIN_THREAD: Self = Self(2);
     pub const REASON_CLIENT_COMPOSITOR: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -58,8 +62,8 @@ impl protozero::Enumeration for ChromeFrameReporterFrameDropReason {
         ("REASON_MAIN_THREAD", 2),
         ("REASON_CLIENT_COMPOSITOR", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeFrameReporterFrameDropReason {
@@ -67,7 +71,9 @@ impl Default for ChromeFrameReporterFrameDropReason {
 }
 
 impl core::fmt::Debug for ChromeFrameReporterFrameDropReason {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeFrameReporter.ScrollState`.
@@ -80,6 +86,7 @@ impl ChromeFrameReporterScrollState {
     pub const SCROLL_RASTER: Self = Self(3);
     pub const SCROLL_UNKNOWN: Self = Self(4);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -92,8 +99,8 @@ impl protozero::Enumeration for ChromeFrameReporterScrollState {
         ("SCROLL_RASTER", 3),
         ("SCROLL_UNKNOWN", 4),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeFrameReporterScrollState {
@@ -101,7 +108,9 @@ impl Default for ChromeFrameReporterScrollState {
 }
 
 impl core::fmt::Debug for ChromeFrameReporterScrollState {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeFrameReporter.FrameType`.
@@ -111,14 +120,15 @@ impl ChromeFrameReporterFrameType {
     pub const FORKED: Self = Self(0);
     pub const BACKFILL: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeFrameReporterFrameType {
     const NAME: &'static str = "perfetto.protos.ChromeFrameReporter.FrameType";
     const VALUES: &'static [(&'static str, i32)] = &[("FORKED", 0), ("BACKFILL", 1)];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeFrameReporterFrameType {
@@ -126,7 +136,9 @@ impl Default for ChromeFrameReporterFrameType {
 }
 
 impl core::fmt::Debug for ChromeFrameReporterFrameType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeFrameReporter`.

@@ -23,6 +23,7 @@ impl ChromeLatencyInfoStep {
     pub const STEP_DRAW_AND_SWAP: Self = Self(7);
     pub const STEP_FINISHED_SWAP_BUFFERS: Self = Self(11);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -42,8 +43,8 @@ impl protozero::Enumeration for ChromeLatencyInfoStep {
         ("STEP_DRAW_AND_SWAP", 7),
         ("STEP_FINISHED_SWAP_BUFFERS", 11),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeLatencyInfoStep {
@@ -51,7 +52,9 @@ impl Default for ChromeLatencyInfoStep {
 }
 
 impl core::fmt::Debug for ChromeLatencyInfoStep {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeLatencyInfo.LatencyComponentType`.
@@ -74,6 +77,7 @@ impl ChromeLatencyInfoLatencyComponentType {
     pub const COMPONENT_INPUT_EVENT_GPU_SWAP_BUFFER: Self = Self(13);
     pub const COMPONENT_INPUT_EVENT_LATENCY_FRAME_SWAP: Self = Self(14);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -96,8 +100,8 @@ impl protozero::Enumeration for ChromeLatencyInfoLatencyComponentType {
         ("COMPONENT_INPUT_EVENT_GPU_SWAP_BUFFER", 13),
         ("COMPONENT_INPUT_EVENT_LATENCY_FRAME_SWAP", 14),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeLatencyInfoLatencyComponentType {
@@ -105,7 +109,9 @@ impl Default for ChromeLatencyInfoLatencyComponentType {
 }
 
 impl core::fmt::Debug for ChromeLatencyInfoLatencyComponentType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeLatencyInfo.InputType`.
@@ -120,6 +126,7 @@ impl ChromeLatencyInfoInputType {
     pub const GESTURE_TAP: Self = Self(5);
     pub const GESTURE_TAP_CANCEL: Self = Self(6);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -134,8 +141,8 @@ impl protozero::Enumeration for ChromeLatencyInfoInputType {
         ("GESTURE_TAP", 5),
         ("GESTURE_TAP_CANCEL", 6),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeLatencyInfoInputType {
@@ -143,7 +150,9 @@ impl Default for ChromeLatencyInfoInputType {
 }
 
 impl core::fmt::Debug for ChromeLatencyInfoInputType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeLatencyInfo`.

@@ -49,6 +49,7 @@ impl ChromeLegacyIpcMessageClass {
     pub const CLASS_SUBRESOURCE_FILTER: Self = Self(36);
     pub const CLASS_UNFREEZABLE_FRAME: Self = Self(37);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -94,8 +95,8 @@ impl protozero::Enumeration for ChromeLegacyIpcMessageClass {
         ("CLASS_SUBRESOURCE_FILTER", 36),
         ("CLASS_UNFREEZABLE_FRAME", 37),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ChromeLegacyIpcMessageClass {
@@ -103,7 +104,9 @@ impl Default for ChromeLegacyIpcMessageClass {
 }
 
 impl core::fmt::Debug for ChromeLegacyIpcMessageClass {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// `perfetto.protos.ChromeLegacyIpc`.

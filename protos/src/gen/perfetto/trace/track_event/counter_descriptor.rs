@@ -12,6 +12,7 @@ impl CounterDescriptorBuiltinCounterType {
     pub const COUNTER_THREAD_TIME_NS: Self = Self(1);
     pub const COUNTER_THREAD_INSTRUCTION_COUNT: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -22,8 +23,8 @@ impl protozero::Enumeration for CounterDescriptorBuiltinCounterType {
         ("COUNTER_THREAD_TIME_NS", 1),
         ("COUNTER_THREAD_INSTRUCTION_COUNT", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for CounterDescriptorBuiltinCounterType {
@@ -31,7 +32,9 @@ impl Default for CounterDescriptorBuiltinCounterType {
 }
 
 impl core::fmt::Debug for CounterDescriptorBuiltinCounterType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// What is counted.
@@ -43,6 +46,7 @@ impl CounterDescriptorUnit {
     pub const UNIT_COUNT: Self = Self(2);
     pub const UNIT_SIZE_BYTES: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -54,8 +58,8 @@ impl protozero::Enumeration for CounterDescriptorUnit {
         ("UNIT_COUNT", 2),
         ("UNIT_SIZE_BYTES", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for CounterDescriptorUnit {
@@ -63,7 +67,9 @@ impl Default for CounterDescriptorUnit {
 }
 
 impl core::fmt::Debug for CounterDescriptorUnit {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Makes a track a counter.

@@ -12,6 +12,7 @@ impl DebugAnnotationNestedValueNestedType {
     pub const DICT: Self = Self(1);
     pub const ARRAY: Self = Self(2);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -22,8 +23,8 @@ impl protozero::Enumeration for DebugAnnotationNestedValueNestedType {
         ("DICT", 1),
         ("ARRAY", 2),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for DebugAnnotationNestedValueNestedType {
@@ -31,7 +32,9 @@ impl Default for DebugAnnotationNestedValueNestedType {
 }
 
 impl core::fmt::Debug for DebugAnnotationNestedValueNestedType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// A named value attached to an event; dictionaries and arrays nest.

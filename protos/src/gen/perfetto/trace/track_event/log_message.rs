@@ -17,6 +17,7 @@ impl LogMessagePriority {
     pub const PRIO_ERROR: Self = Self(6);
     pub const PRIO_FATAL: Self = Self(7);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -32,8 +33,8 @@ impl protozero::Enumeration for LogMessagePriority {
         ("PRIO_ERROR", 6),
         ("PRIO_FATAL", 7),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for LogMessagePriority {
@@ -41,7 +42,9 @@ impl Default for LogMessagePriority {
 }
 
 impl core::fmt::Debug for LogMessagePriority {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// A log message as an event.

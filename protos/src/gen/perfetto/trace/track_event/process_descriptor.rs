@@ -18,6 +18,7 @@ impl ProcessDescriptorChromeProcessType {
     pub const PROCESS_PPAPI_PLUGIN: Self = Self(7);
     pub const PROCESS_PPAPI_BROKER: Self = Self(8);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -34,8 +35,8 @@ impl protozero::Enumeration for ProcessDescriptorChromeProcessType {
         ("PROCESS_PPAPI_PLUGIN", 7),
         ("PROCESS_PPAPI_BROKER", 8),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ProcessDescriptorChromeProcessType {
@@ -43,7 +44,9 @@ impl Default for ProcessDescriptorChromeProcessType {
 }
 
 impl core::fmt::Debug for ProcessDescriptorChromeProcessType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Makes a track that of a process.

@@ -23,6 +23,7 @@ impl ThreadDescriptorChromeThreadType {
     pub const CHROME_THREAD_MEMORY_INFRA: Self = Self(50);
     pub const CHROME_THREAD_SAMPLING_PROFILER: Self = Self(51);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -44,8 +45,8 @@ impl protozero::Enumeration for ThreadDescriptorChromeThreadType {
         ("CHROME_THREAD_MEMORY_INFRA", 50),
         ("CHROME_THREAD_SAMPLING_PROFILER", 51),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for ThreadDescriptorChromeThreadType {
@@ -53,7 +54,9 @@ impl Default for ThreadDescriptorChromeThreadType {
 }
 
 impl core::fmt::Debug for ThreadDescriptorChromeThreadType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Makes a track that of a thread.

@@ -13,6 +13,7 @@ impl TrackDescriptorChildTracksOrdering {
     pub const CHRONOLOGICAL: Self = Self(2);
     pub const EXPLICIT: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -24,8 +25,8 @@ impl protozero::Enumeration for TrackDescriptorChildTracksOrdering {
         ("CHRONOLOGICAL", 2),
         ("EXPLICIT", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TrackDescriptorChildTracksOrdering {
@@ -33,7 +34,9 @@ impl Default for TrackDescriptorChildTracksOrdering {
 }
 
 impl core::fmt::Debug for TrackDescriptorChildTracksOrdering {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// When siblings become one row.
@@ -45,6 +48,7 @@ impl TrackDescriptorSiblingMergeBehavior {
     pub const SIBLING_MERGE_BEHAVIOR_NONE: Self = Self(2);
     pub const SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -56,8 +60,8 @@ impl protozero::Enumeration for TrackDescriptorSiblingMergeBehavior {
         ("SIBLING_MERGE_BEHAVIOR_NONE", 2),
         ("SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TrackDescriptorSiblingMergeBehavior {
@@ -65,7 +69,9 @@ impl Default for TrackDescriptorSiblingMergeBehavior {
 }
 
 impl core::fmt::Debug for TrackDescriptorSiblingMergeBehavior {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// How this process is sorted among processes.
@@ -75,6 +81,7 @@ impl TrackDescriptorProcessOrdering {
     pub const PROCESS_ORDERING_UNSPECIFIED: Self = Self(0);
     pub const PROCESS_ORDERING_EXPLICIT: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -84,8 +91,8 @@ impl protozero::Enumeration for TrackDescriptorProcessOrdering {
         ("PROCESS_ORDERING_UNSPECIFIED", 0),
         ("PROCESS_ORDERING_EXPLICIT", 1),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TrackDescriptorProcessOrdering {
@@ -93,7 +100,9 @@ impl Default for TrackDescriptorProcessOrdering {
 }
 
 impl core::fmt::Debug for TrackDescriptorProcessOrdering {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// How this thread is sorted among those of its process.
@@ -103,6 +112,7 @@ impl TrackDescriptorThreadOrdering {
     pub const THREAD_ORDERING_UNSPECIFIED: Self = Self(0);
     pub const THREAD_ORDERING_EXPLICIT: Self = Self(1);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -112,8 +122,8 @@ impl protozero::Enumeration for TrackDescriptorThreadOrdering {
         ("THREAD_ORDERING_UNSPECIFIED", 0),
         ("THREAD_ORDERING_EXPLICIT", 1),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TrackDescriptorThreadOrdering {
@@ -121,7 +131,9 @@ impl Default for TrackDescriptorThreadOrdering {
 }
 
 impl core::fmt::Debug for TrackDescriptorThreadOrdering {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Describes a track: a row of events that follow or contain each other.

@@ -20,6 +20,7 @@ impl TrackEventType {
     /// A new state of the track.
     pub const TYPE_STATE: Self = Self(5);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -33,8 +34,8 @@ impl protozero::Enumeration for TrackEventType {
         ("TYPE_COUNTER", 4),
         ("TYPE_STATE", 5),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TrackEventType {
@@ -42,7 +43,9 @@ impl Default for TrackEventType {
 }
 
 impl core::fmt::Debug for TrackEventType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// Side of an arrow.
@@ -54,6 +57,7 @@ impl TrackEventLegacyEventFlowDirection {
     pub const FLOW_OUT: Self = Self(2);
     pub const FLOW_INOUT: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -65,8 +69,8 @@ impl protozero::Enumeration for TrackEventLegacyEventFlowDirection {
         ("FLOW_OUT", 2),
         ("FLOW_INOUT", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TrackEventLegacyEventFlowDirection {
@@ -74,7 +78,9 @@ impl Default for TrackEventLegacyEventFlowDirection {
 }
 
 impl core::fmt::Debug for TrackEventLegacyEventFlowDirection {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// How wide an instant is drawn.
@@ -86,6 +92,7 @@ impl TrackEventLegacyEventInstantEventScope {
     pub const SCOPE_PROCESS: Self = Self(2);
     pub const SCOPE_THREAD: Self = Self(3);
     /// Name of the value in the schema; none if this build does not know it.
+    #[inline]
     #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
@@ -97,8 +104,8 @@ impl protozero::Enumeration for TrackEventLegacyEventInstantEventScope {
         ("SCOPE_PROCESS", 2),
         ("SCOPE_THREAD", 3),
     ];
-    fn from_i32(value: i32) -> Self { Self(value) }
-    fn to_i32(self) -> i32 { self.0 }
+    #[inline] fn from_i32(value: i32) -> Self { Self(value) }
+    #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
 impl Default for TrackEventLegacyEventInstantEventScope {
@@ -106,7 +113,9 @@ impl Default for TrackEventLegacyEventInstantEventScope {
 }
 
 impl core::fmt::Debug for TrackEventLegacyEventInstantEventScope {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result { protozero::message::debug_enum(*self, f) }
+    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        protozero::message::debug_enum(*self, f)
+    }
 }
 
 /// A slice's begin or end, an instant, or a value of a counter, on a track.
