@@ -7,9 +7,12 @@
 //!                                                          └── the range ────┘
 //! ```
 //!
-//! A range is always the spare capacity. When it is full its bytes become content, the buffer grows
-//! to about twice its length, and writing goes on in the new spare capacity. Growing may move the
-//! buffer: lengths still open are found by their index.
+//! A range is always the front of the spare capacity, as long as what was appended so far. When it is
+//! full its bytes become content, the buffer grows if it must, and writing goes on behind. Growing
+//! may move the buffer: lengths still open are found by their index.
+//!
+//! A range is zeroed before it is handed out. [`Sink`] is told in a number how much of it was
+//! written, and numbers are not to be trusted with uninitialised memory.
 #![allow(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -20,15 +23,16 @@ use core::ptr::NonNull;
 use crate::encode::{OpenSlots, Range, Sink, Slot, StreamOf};
 use crate::error::WriteError;
 
-/// Bytes the buffer grows by at least.
-const GROWTH_MIN: usize = 64;
+/// Bytes of the first range.
+const RANGE_MIN: usize = 256;
 
 /// A buffer that grows in one piece. Implemented for `Vec<u8>` and, with feature `bytes`, for
 /// `BytesMut`.
 ///
 /// # Safety
 /// `spare_capacity` is at least as long as asked for, lies behind the content and stays where it is
-/// until the buffer is asked for more; `set_len` changes the length and nothing else.
+/// until the buffer is asked for more; it panics only before it changes anything. `set_len` changes
+/// the length and nothing else.
 pub unsafe trait Growable: DerefMut<Target = [u8]> {
     /// Room behind the content: at least `additional` bytes.
     fn spare_capacity(&mut self, additional: usize) -> &mut [MaybeUninit<u8>];
@@ -93,6 +97,8 @@ pub struct AppendSink<'v, B> {
     start: usize,
     /// Index of the current range's first byte.
     base: usize,
+    /// Bytes of the current range.
+    len: usize,
     /// Index at which the open root message, or else the next, begins.
     root: usize,
     /// The stream has no range of ours.
@@ -107,28 +113,30 @@ impl<'v, B: Growable> AppendSink<'v, B> {
     pub fn stream(buffer: &'v mut B) -> StreamOf<Self> {
         let start = buffer.len();
         let open = Vec::new();
-        StreamOf::new(Self { buffer, start, base: start, root: start, lost: true, open })
+        StreamOf::new(Self { buffer, start, base: start, len: 0, root: start, lost: true, open })
     }
 
     fn range(&mut self) -> Range {
-        self.lost = false;
-        self.base = self.buffer.len();
-        // As much again as was appended: each byte is moved by growth once or twice.
-        let more = (self.base - self.start).max(GROWTH_MIN);
+        // As much again as was appended: each byte is zeroed about twice, and moved by growth.
+        let more = self.buffer.len().saturating_sub(self.start).max(RANGE_MIN);
+        let base = self.buffer.len();
         let spare = self.buffer.spare_capacity(more);
-        let len = spare.len();
-        Range::from_raw(NonNull::from(spare).cast(), len)
+        let range = spare.get_mut(..more).unwrap_or_default();
+        range.fill(MaybeUninit::new(0));
+        self.lost = false;
+        self.base = base;
+        self.len = range.len();
+        Range::from_raw(NonNull::from(range).cast(), self.len)
     }
 
     /// Makes the front of the current range content.
     fn keep(&mut self, used: usize) {
-        let len = self.base.saturating_add(used);
-        if len <= self.buffer.len() {
-            return;
+        let len = self.base + used.min(self.len);
+        if len > self.buffer.len() {
+            // SAFETY: initialised and in the capacity: all `len` bytes of the range were zeroed, and
+            // lie behind `base` bytes of content, of which none is taken away but by `cut`.
+            unsafe { self.buffer.set_len(len) };
         }
-        // SAFETY: the stream wrote the first `used` bytes of its range, which is the spare capacity
-        // from `base` on.
-        unsafe { self.buffer.set_len(len) };
     }
 
     /// Takes content from `len` on away.
@@ -137,6 +145,9 @@ impl<'v, B: Growable> AppendSink<'v, B> {
             // SAFETY: fewer bytes than are content.
             unsafe { self.buffer.set_len(len) };
         }
+        self.base = self.buffer.len();
+        self.len = 0;
+        self.lost = true;
     }
 }
 
@@ -176,11 +187,10 @@ unsafe impl<B: Growable> Sink for AppendSink<'_, B> {
             // The message failed, which took the range away from the stream, or it is empty and the
             // first of its range. (A range is asked for only when there are bytes for it.)
             self.cut(self.root);
-            self.lost = true;
             return used;
         }
         self.keep(used);
-        self.root = self.base + used;
+        self.root = self.buffer.len();
         used
     }
 }

@@ -20,18 +20,26 @@ use crate::error::WriteError;
 /// Shortest piece that is used.
 const PIECE_MIN: usize = 16;
 
-/// Where pieces come from and where they stay while lengths in them may still be open.
-pub trait Pieces<'b> {
+/// Where pieces come from and where they stay while lengths in them may still be open: [`Table`], and
+/// `Collected` with feature `alloc`.
+pub trait Pieces<'b>: Sealed {
     /// The next piece, or `None` when there are no more.
     fn next_piece(&mut self) -> Option<&'b mut [u8]>;
 
-    /// Keeps a piece that is written, cut to what it holds. They come back in order; only those too
-    /// short to be used do not.
+    /// Keeps a piece that is written; does not panic. It is cut to what it holds. They come back in
+    /// order; only those too short to be used do not.
     fn put_back(&mut self, piece: &'b mut [u8]);
 
     /// Piece `at` of those that came back. Another one garbles what was written, and no more.
     fn earlier(&mut self, at: usize) -> Option<&mut [u8]>;
 }
+
+/// What comes back must not go elsewhere before the stream has the next piece.
+pub trait Sealed {}
+
+impl Sealed for Table<'_, '_> {}
+#[cfg(feature = "alloc")]
+impl<I> Sealed for Collected<'_, I> {}
 
 /// The pieces of a table, which needs no allocator.
 #[derive(Debug)]
@@ -139,23 +147,25 @@ impl<'b, P: Pieces<'b>> RangesSink<'b, P> {
 // SAFETY:
 // - valid and unshared: each range is a piece borrowed mutably for `'b`, of which no reference is
 //   kept until the stream has left it;
-// - handed out once: `current` is left only in `next_range` and when the stream is gone;
+// - handed out once: `current` is left only in `next_range`, after the last look at `open` and the
+//   last call that may panic, and when the stream is gone;
 // - thread: a `&mut [u8]` may be used from any.
 unsafe impl<'b, P: Pieces<'b>> Sink for RangesSink<'b, P> {
     fn next_range(&mut self, used: usize, open: &mut OpenSlots<'_>) -> Result<Range, WriteError> {
+        // An iterator may panic: until the next piece is there, this one stays the stream's.
+        let next = loop {
+            match self.pieces.next_piece() {
+                Some(piece) if piece.len() < PIECE_MIN => {}
+                next => break next,
+            }
+        };
         // Their bytes are zeroed by being asked for.
         open.for_each(drop);
         self.put_back(used);
-        loop {
-            let piece = self.pieces.next_piece().ok_or(WriteError::Exhausted)?;
-            if piece.len() < PIECE_MIN {
-                continue;
-            }
-            let current = Borrowed::new(piece);
-            let range = current.range();
-            self.current = Some(current);
-            return Ok(range);
-        }
+        let current = Borrowed::new(next.ok_or(WriteError::Exhausted)?);
+        let range = current.range();
+        self.current = Some(current);
+        Ok(range)
     }
 
     fn fill(&mut self, slot: Slot, length: [u8; 4]) {
