@@ -4,43 +4,71 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::{Context, ident};
-use crate::model::{Kind, Label, MessageId};
+use crate::model::{Field, Kind, Label, MessageId};
 use crate::names::camel;
 
 pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let message = &cx.schema.messages[id.0];
+    // A map says itself what its entries hold.
+    if message.map_entry {
+        return quote! {};
+    }
     let name = ident(&cx.names.message(id).owned);
     let full = message.path.full();
     let cfg = cx.cfg_text();
     let fields = message.fields.iter().map(|f| {
-        let (name, number) = (&f.name, Literal::u32_unsuffixed(f.number));
-        let label = match f.label {
-            Label::Repeated if f.packed => ident("packed"),
-            Label::Repeated => ident("repeated"),
-            _ => ident("optional"),
-        };
-        let kind = match f.kind {
-            Kind::Message(id) => {
-                let ty = cx.owned(id);
-                quote! { d::of!(#ty) }
-            }
-            Kind::Enum(id) => {
-                let ty = cx.enumeration(id);
-                quote! { d::enum_kind::<#ty>() }
-            }
-            kind => {
-                let variant = ident(&camel(kind.keyword()));
-                quote! { d::Kind::#variant }
-            }
-        };
-        let gate = cx.gate(f);
-        quote! { #gate d::#label(#name, #number, #kind) }
+        let (gate, field) = (cx.gate(f), field(cx, f));
+        let oneof = f.oneof.map(|oneof| {
+            let name = &message.oneofs[oneof].name;
+            quote! { .of(#name) }
+        });
+        quote! { #gate #field #oneof }
     });
     quote! {
         #cfg
         impl #name {
             /// What the text format knows of this message.
             pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(#full, &[#(#fields),*]);
+        }
+    }
+}
+
+fn field(cx: &Context<'_>, f: &Field) -> TokenStream {
+    let (name, number) = (&f.name, Literal::u32_unsuffixed(f.number));
+    let presence = match f.label {
+        Label::Implicit => quote! { .implicit() },
+        Label::Required => quote! { .required() },
+        Label::Optional | Label::Repeated => quote! {},
+    };
+    if let Some((key, value)) = cx.schema.map_entry(f) {
+        let utf8 = (key.utf8 || value.utf8).then(|| quote! { .utf8() });
+        let (key, value) = (kind(cx, key.kind), kind(cx, value.kind));
+        return quote! { d::map(#name, #number, &[#key, #value]) #utf8 };
+    }
+    let label = match f.label {
+        Label::Repeated if f.packed => ident("packed"),
+        Label::Repeated => ident("repeated"),
+        _ => ident("optional"),
+    };
+    let kind = kind(cx, f.kind);
+    let delimited = f.delimited.then(|| quote! { .delimited() });
+    let utf8 = f.utf8.then(|| quote! { .utf8() });
+    quote! { d::#label(#name, #number, #kind) #presence #delimited #utf8 }
+}
+
+fn kind(cx: &Context<'_>, kind: Kind) -> TokenStream {
+    match kind {
+        Kind::Message(id) => {
+            let ty = cx.owned(id);
+            quote! { d::of!(#ty) }
+        }
+        Kind::Enum(id) => {
+            let ty = cx.enumeration(id);
+            quote! { d::enum_kind::<#ty>() }
+        }
+        kind => {
+            let variant = ident(&camel(kind.keyword()));
+            quote! { d::Kind::#variant }
         }
     }
 }

@@ -162,12 +162,12 @@ impl Tree {
             d::optional("left", 1, d::of!(Tree)),
             d::repeated("children", 2, d::of!(Tree)),
             d::optional("leaf", 3, d::of!(TreeLeaf)),
-            d::optional("number", 4, d::Kind::Uint32),
-            d::optional("text", 5, d::Kind::String),
-            d::optional("other_leaf", 6, d::of!(TreeLeaf)),
-            d::optional("subtree", 7, d::of!(Tree)),
-            d::optional("kind", 8, d::enum_kind::<TreeLeafKind>()),
-            d::optional("raw", 9, d::Kind::Bytes),
+            d::optional("number", 4, d::Kind::Uint32).of("value"),
+            d::optional("text", 5, d::Kind::String).of("value"),
+            d::optional("other_leaf", 6, d::of!(TreeLeaf)).of("value"),
+            d::optional("subtree", 7, d::of!(Tree)).of("value"),
+            d::optional("kind", 8, d::enum_kind::<TreeLeafKind>()).of("value"),
+            d::optional("raw", 9, d::Kind::Bytes).of("value"),
         ],
     );
 }
@@ -326,7 +326,7 @@ impl Option_ {
             d::optional("sub_raw", 6, d::Kind::Int32),
             d::optional("fooBar", 7, d::Kind::Int32),
             d::optional("Unknown", 9, d::Kind::Int32),
-            d::optional("as", 10, d::Kind::Int32),
+            d::optional("as", 10, d::Kind::Int32).of("match"),
         ],
     );
 }

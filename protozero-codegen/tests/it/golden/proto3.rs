@@ -151,20 +151,20 @@ impl Three {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "cases.three.Three",
         &[
-            d::optional("number", 1, d::Kind::Int32),
+            d::optional("number", 1, d::Kind::Int32).implicit(),
             d::optional("maybe", 2, d::Kind::Int32),
-            d::optional("text", 3, d::Kind::String),
+            d::optional("text", 3, d::Kind::String).implicit().utf8(),
             d::packed("numbers", 4, d::Kind::Int32),
             d::repeated("modes", 5, d::enum_kind::<ThreeMode>()),
-            d::repeated("counts", 6, d::of!(ThreeCountsEntry)),
-            d::repeated("threes", 7, d::of!(ThreeThreesEntry)),
+            d::map("counts", 6, &[d::Kind::String, d::Kind::Int32]).utf8(),
+            d::map("threes", 7, &[d::Kind::Int32, d::of!(Three)]),
             d::optional("inner", 8, d::of!(Three)),
-            d::optional("mode", 9, d::enum_kind::<ThreeMode>()),
-            d::optional("real", 10, d::Kind::Double),
-            d::optional("raw", 11, d::Kind::Bytes),
-            d::optional("yes", 12, d::Kind::Bool),
-            d::optional("left", 13, d::Kind::Int32),
-            d::optional("right", 14, d::Kind::String),
+            d::optional("mode", 9, d::enum_kind::<ThreeMode>()).implicit(),
+            d::optional("real", 10, d::Kind::Double).implicit(),
+            d::optional("raw", 11, d::Kind::Bytes).implicit(),
+            d::optional("yes", 12, d::Kind::Bool).implicit(),
+            d::optional("left", 13, d::Kind::Int32).of("pick"),
+            d::optional("right", 14, d::Kind::String).utf8().of("pick"),
         ],
     );
 }
@@ -214,17 +214,6 @@ impl<'a> rt::TypedField<'a> for ThreeCountsEntryField<'a> {
     }
 }
 
-impl ThreeCountsEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "cases.three.Three.CountsEntry",
-        &[
-            d::optional("key", 1, d::Kind::String),
-            d::optional("value", 2, d::Kind::Int32),
-        ],
-    );
-}
-
 /// `cases.three.Three.ThreesEntry`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ThreeThreesEntry {
@@ -269,12 +258,4 @@ impl<'a> rt::TypedField<'a> for ThreeThreesEntryField<'a> {
         };
         Ok(Some(field))
     }
-}
-
-impl ThreeThreesEntry {
-    /// What the text format knows of this message.
-    pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "cases.three.Three.ThreesEntry",
-        &[d::optional("key", 1, d::Kind::Int32), d::optional("value", 2, d::of!(Three))],
-    );
 }

@@ -279,7 +279,7 @@ impl Scalars {
             d::optional("a_string", 14, d::Kind::String),
             d::optional("a_bytes", 15, d::Kind::Bytes),
             d::optional("a_level", 16, d::enum_kind::<Level>()),
-            d::optional("must", 17, d::Kind::Int32),
+            d::optional("must", 17, d::Kind::Int32).required(),
             d::repeated("r_int32", 101, d::Kind::Int32),
             d::repeated("r_sint64", 106, d::Kind::Sint64),
             d::repeated("r_fixed32", 107, d::Kind::Fixed32),

@@ -462,8 +462,8 @@ impl GpuCounterDescriptorGpuCounterSpec {
             d::optional("counter_id", 1, d::Kind::Uint32),
             d::optional("name", 2, d::Kind::String),
             d::optional("description", 3, d::Kind::String),
-            d::optional("int_peak_value", 5, d::Kind::Int64),
-            d::optional("double_peak_value", 6, d::Kind::Double),
+            d::optional("int_peak_value", 5, d::Kind::Int64).of("peak_value"),
+            d::optional("double_peak_value", 6, d::Kind::Double).of("peak_value"),
             d::repeated(
                 "numerator_units",
                 7,

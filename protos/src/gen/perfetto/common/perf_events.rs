@@ -314,12 +314,12 @@ impl PerfEventsTimebase {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.PerfEvents.Timebase",
         &[
-            d::optional("period", 1, d::Kind::Uint64),
-            d::optional("frequency", 2, d::Kind::Uint64),
-            d::optional("poll_period_ms", 6, d::Kind::Uint32),
-            d::optional("tracepoint", 3, d::of!(PerfEventsTracepoint)),
-            d::optional("counter", 4, d::enum_kind::<PerfEventsCounter>()),
-            d::optional("raw_event", 5, d::of!(PerfEventsRawEvent)),
+            d::optional("period", 1, d::Kind::Uint64).of("interval"),
+            d::optional("frequency", 2, d::Kind::Uint64).of("interval"),
+            d::optional("poll_period_ms", 6, d::Kind::Uint32).of("interval"),
+            d::optional("tracepoint", 3, d::of!(PerfEventsTracepoint)).of("event"),
+            d::optional("counter", 4, d::enum_kind::<PerfEventsCounter>()).of("event"),
+            d::optional("raw_event", 5, d::of!(PerfEventsRawEvent)).of("event"),
             d::optional("name", 10, d::Kind::String),
             d::optional("timestamp_clock", 11, d::enum_kind::<PerfEventsPerfClock>()),
             d::repeated("modifiers", 12, d::enum_kind::<PerfEventsEventModifier>()),
@@ -553,9 +553,9 @@ impl FollowerEvent {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.FollowerEvent",
         &[
-            d::optional("counter", 1, d::enum_kind::<PerfEventsCounter>()),
-            d::optional("tracepoint", 2, d::of!(PerfEventsTracepoint)),
-            d::optional("raw_event", 3, d::of!(PerfEventsRawEvent)),
+            d::optional("counter", 1, d::enum_kind::<PerfEventsCounter>()).of("event"),
+            d::optional("tracepoint", 2, d::of!(PerfEventsTracepoint)).of("event"),
+            d::optional("raw_event", 3, d::of!(PerfEventsRawEvent)).of("event"),
             d::optional("name", 4, d::Kind::String),
             d::repeated("modifiers", 5, d::enum_kind::<PerfEventsEventModifier>()),
         ],

@@ -124,8 +124,8 @@ impl TraceAttributesAttribute {
         "perfetto.protos.TraceAttributes.Attribute",
         &[
             d::optional("key", 1, d::Kind::String),
-            d::optional("long_value", 2, d::Kind::Int64),
-            d::optional("string_value", 3, d::Kind::String),
+            d::optional("long_value", 2, d::Kind::Int64).of("value"),
+            d::optional("string_value", 3, d::Kind::String).of("value"),
         ],
     );
 }

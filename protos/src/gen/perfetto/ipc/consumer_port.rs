@@ -141,7 +141,7 @@ impl EnableTracingResponse {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.EnableTracingResponse",
         &[
-            d::optional("disabled", 1, d::Kind::Bool),
+            d::optional("disabled", 1, d::Kind::Bool).of("state"),
             d::optional("error", 3, d::Kind::String),
         ],
     );
@@ -1721,8 +1721,8 @@ impl CloneSessionRequest {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.CloneSessionRequest",
         &[
-            d::optional("session_id", 1, d::Kind::Uint64),
-            d::optional("unique_session_name", 4, d::Kind::String),
+            d::optional("session_id", 1, d::Kind::Uint64).of("selector"),
+            d::optional("unique_session_name", 4, d::Kind::String).of("selector"),
             d::optional("skip_trace_filter", 2, d::Kind::Bool),
             d::optional("for_bugreport", 3, d::Kind::Bool),
             d::optional("clone_trigger_name", 5, d::Kind::String),

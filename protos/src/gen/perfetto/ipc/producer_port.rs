@@ -1334,27 +1334,32 @@ impl GetAsyncCommandResponse {
         "perfetto.protos.GetAsyncCommandResponse",
         &[
             d::optional(
-                "start_data_source",
-                1,
-                d::of!(GetAsyncCommandResponseStartDataSource),
-            ),
+                    "start_data_source",
+                    1,
+                    d::of!(GetAsyncCommandResponseStartDataSource),
+                )
+                .of("cmd"),
             d::optional(
-                "stop_data_source",
-                2,
-                d::of!(GetAsyncCommandResponseStopDataSource),
-            ),
-            d::optional("setup_tracing", 3, d::of!(GetAsyncCommandResponseSetupTracing)),
-            d::optional("flush", 5, d::of!(GetAsyncCommandResponseFlush)),
+                    "stop_data_source",
+                    2,
+                    d::of!(GetAsyncCommandResponseStopDataSource),
+                )
+                .of("cmd"),
+            d::optional("setup_tracing", 3, d::of!(GetAsyncCommandResponseSetupTracing))
+                .of("cmd"),
+            d::optional("flush", 5, d::of!(GetAsyncCommandResponseFlush)).of("cmd"),
             d::optional(
-                "setup_data_source",
-                6,
-                d::of!(GetAsyncCommandResponseSetupDataSource),
-            ),
+                    "setup_data_source",
+                    6,
+                    d::of!(GetAsyncCommandResponseSetupDataSource),
+                )
+                .of("cmd"),
             d::optional(
-                "clear_incremental_state",
-                7,
-                d::of!(GetAsyncCommandResponseClearIncrementalState),
-            ),
+                    "clear_incremental_state",
+                    7,
+                    d::of!(GetAsyncCommandResponseClearIncrementalState),
+                )
+                .of("cmd"),
         ],
     );
 }

@@ -136,12 +136,15 @@ impl IPCFrame {
         &[
             d::repeated("data_for_testing", 1, d::Kind::Bytes),
             d::optional("request_id", 2, d::Kind::Uint64),
-            d::optional("msg_bind_service", 3, d::of!(IPCFrameBindService)),
-            d::optional("msg_bind_service_reply", 4, d::of!(IPCFrameBindServiceReply)),
-            d::optional("msg_invoke_method", 5, d::of!(IPCFrameInvokeMethod)),
-            d::optional("msg_invoke_method_reply", 6, d::of!(IPCFrameInvokeMethodReply)),
-            d::optional("msg_request_error", 7, d::of!(IPCFrameRequestError)),
-            d::optional("set_peer_identity", 8, d::of!(IPCFrameSetPeerIdentity)),
+            d::optional("msg_bind_service", 3, d::of!(IPCFrameBindService)).of("msg"),
+            d::optional("msg_bind_service_reply", 4, d::of!(IPCFrameBindServiceReply))
+                .of("msg"),
+            d::optional("msg_invoke_method", 5, d::of!(IPCFrameInvokeMethod)).of("msg"),
+            d::optional("msg_invoke_method_reply", 6, d::of!(IPCFrameInvokeMethodReply))
+                .of("msg"),
+            d::optional("msg_request_error", 7, d::of!(IPCFrameRequestError)).of("msg"),
+            d::optional("set_peer_identity", 8, d::of!(IPCFrameSetPeerIdentity))
+                .of("msg"),
         ],
     );
 }

@@ -223,11 +223,11 @@ impl VmInstruction {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.VmInstruction",
         &[
-            d::optional("select", 1, d::of!(VmOpSelect)),
-            d::optional("reg_load", 2, d::of!(VmOpRegLoad)),
-            d::optional("merge", 3, d::of!(VmOpMerge)),
-            d::optional("set", 4, d::of!(VmOpSet)),
-            d::optional("del", 5, d::of!(VmOpDel)),
+            d::optional("select", 1, d::of!(VmOpSelect)).of("operation"),
+            d::optional("reg_load", 2, d::of!(VmOpRegLoad)).of("operation"),
+            d::optional("merge", 3, d::of!(VmOpMerge)).of("operation"),
+            d::optional("set", 4, d::of!(VmOpSet)).of("operation"),
+            d::optional("del", 5, d::of!(VmOpDel)).of("operation"),
             d::optional("abort_level", 6, d::enum_kind::<VmInstructionAbortLevel>()),
             d::repeated("nested_instructions", 7, d::of!(VmInstruction)),
         ],
@@ -386,9 +386,9 @@ impl VmOpSelectPathComponent {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.VmOpSelect.PathComponent",
         &[
-            d::optional("field_id", 1, d::Kind::Uint32),
-            d::optional("array_index", 2, d::Kind::Uint32),
-            d::optional("map_key_field_id", 3, d::Kind::Uint32),
+            d::optional("field_id", 1, d::Kind::Uint32).of("field"),
+            d::optional("array_index", 2, d::Kind::Uint32).of("field"),
+            d::optional("map_key_field_id", 3, d::Kind::Uint32).of("field"),
             d::optional("is_repeated", 5, d::Kind::Bool),
             d::optional("register_to_match", 6, d::Kind::Uint32),
             d::optional("store_foreach_index_into_register", 7, d::Kind::Uint32),

@@ -83,8 +83,9 @@ impl ExtensionDescriptor {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.ExtensionDescriptor",
         &[
-            d::optional("extension_set", 1, d::of!(crate ::FileDescriptorSet)),
-            d::optional("extension_set_gzip", 2, d::Kind::Bytes),
+            d::optional("extension_set", 1, d::of!(crate ::FileDescriptorSet))
+                .of("descriptor"),
+            d::optional("extension_set_gzip", 2, d::Kind::Bytes).of("descriptor"),
             d::optional("file_name", 3, d::Kind::String),
         ],
     );

@@ -1498,218 +1498,260 @@ impl TracePacket {
         "perfetto.protos.TracePacket",
         &[
             #[cfg(feature = "ftrace")]
-            d::optional("ftrace_events", 1, d::of!(crate ::FtraceEventBundle)),
-            d::optional("process_tree", 2, d::of!(crate ::ProcessTree)),
+            d::optional("ftrace_events", 1, d::of!(crate ::FtraceEventBundle))
+                .of("data"),
+            d::optional("process_tree", 2, d::of!(crate ::ProcessTree)).of("data"),
             #[cfg(feature = "system")]
-            d::optional("inode_file_map", 4, d::of!(crate ::InodeFileMap)),
+            d::optional("inode_file_map", 4, d::of!(crate ::InodeFileMap)).of("data"),
             #[cfg(feature = "chrome")]
-            d::optional("chrome_events", 5, d::of!(crate ::ChromeEventBundle)),
-            d::optional("clock_snapshot", 6, d::of!(crate ::ClockSnapshot)),
-            d::optional("sys_stats", 7, d::of!(crate ::SysStats)),
-            d::optional("process_stats", 9, d::of!(crate ::ProcessStats)),
-            d::optional("track_event", 11, d::of!(crate ::TrackEvent)),
-            d::optional("trace_config", 33, d::of!(crate ::TraceConfig)),
+            d::optional("chrome_events", 5, d::of!(crate ::ChromeEventBundle))
+                .of("data"),
+            d::optional("clock_snapshot", 6, d::of!(crate ::ClockSnapshot)).of("data"),
+            d::optional("sys_stats", 7, d::of!(crate ::SysStats)).of("data"),
+            d::optional("process_stats", 9, d::of!(crate ::ProcessStats)).of("data"),
+            d::optional("track_event", 11, d::of!(crate ::TrackEvent)).of("data"),
+            d::optional("trace_config", 33, d::of!(crate ::TraceConfig)).of("data"),
             #[cfg(feature = "ftrace")]
-            d::optional("ftrace_stats", 34, d::of!(crate ::FtraceStats)),
-            d::optional("trace_stats", 35, d::of!(crate ::TraceStats)),
-            d::optional("synchronization_marker", 36, d::Kind::Bytes),
+            d::optional("ftrace_stats", 34, d::of!(crate ::FtraceStats)).of("data"),
+            d::optional("trace_stats", 35, d::of!(crate ::TraceStats)).of("data"),
+            d::optional("synchronization_marker", 36, d::Kind::Bytes).of("data"),
             #[cfg(feature = "profiling")]
-            d::optional("profile_packet", 37, d::of!(crate ::ProfilePacket)),
+            d::optional("profile_packet", 37, d::of!(crate ::ProfilePacket)).of("data"),
             #[cfg(feature = "power")]
-            d::optional("battery", 38, d::of!(crate ::BatteryCounters)),
+            d::optional("battery", 38, d::of!(crate ::BatteryCounters)).of("data"),
             #[cfg(feature = "android")]
-            d::optional("android_log", 39, d::of!(crate ::AndroidLogPacket)),
+            d::optional("android_log", 39, d::of!(crate ::AndroidLogPacket)).of("data"),
             #[cfg(feature = "power")]
-            d::optional("power_rails", 40, d::of!(crate ::PowerRails)),
-            d::optional("process_descriptor", 43, d::of!(crate ::ProcessDescriptor)),
-            d::optional("thread_descriptor", 44, d::of!(crate ::ThreadDescriptor)),
-            d::optional("system_info", 45, d::of!(crate ::SystemInfo)),
-            d::optional("trigger", 46, d::of!(crate ::Trigger)),
+            d::optional("power_rails", 40, d::of!(crate ::PowerRails)).of("data"),
+            d::optional("process_descriptor", 43, d::of!(crate ::ProcessDescriptor))
+                .of("data"),
+            d::optional("thread_descriptor", 44, d::of!(crate ::ThreadDescriptor))
+                .of("data"),
+            d::optional("system_info", 45, d::of!(crate ::SystemInfo)).of("data"),
+            d::optional("trigger", 46, d::of!(crate ::Trigger)).of("data"),
             #[cfg(feature = "android")]
-            d::optional("packages_list", 47, d::of!(crate ::PackagesList)),
+            d::optional("packages_list", 47, d::of!(crate ::PackagesList)).of("data"),
             #[cfg(feature = "chrome")]
             d::optional(
-                "chrome_benchmark_metadata",
-                48,
-                d::of!(crate ::ChromeBenchmarkMetadata),
-            ),
-            d::optional("perfetto_metatrace", 49, d::of!(crate ::PerfettoMetatrace)),
-            d::optional("compressed_packets", 50, d::Kind::Bytes),
+                    "chrome_benchmark_metadata",
+                    48,
+                    d::of!(crate ::ChromeBenchmarkMetadata),
+                )
+                .of("data"),
+            d::optional("perfetto_metatrace", 49, d::of!(crate ::PerfettoMetatrace))
+                .of("data"),
+            d::optional("compressed_packets", 50, d::Kind::Bytes).of("data"),
             #[cfg(feature = "chrome")]
-            d::optional("chrome_metadata", 51, d::of!(crate ::ChromeMetadataPacket)),
+            d::optional("chrome_metadata", 51, d::of!(crate ::ChromeMetadataPacket))
+                .of("data"),
             #[cfg(feature = "gpu")]
-            d::optional("gpu_counter_event", 52, d::of!(crate ::GpuCounterEvent)),
+            d::optional("gpu_counter_event", 52, d::of!(crate ::GpuCounterEvent))
+                .of("data"),
             #[cfg(feature = "gpu")]
             d::optional(
-                "gpu_render_stage_event",
-                53,
-                d::of!(crate ::GpuRenderStageEvent),
-            ),
+                    "gpu_render_stage_event",
+                    53,
+                    d::of!(crate ::GpuRenderStageEvent),
+                )
+                .of("data"),
             #[cfg(feature = "profiling")]
             d::optional(
-                "streaming_profile_packet",
-                54,
-                d::of!(crate ::StreamingProfilePacket),
-            ),
+                    "streaming_profile_packet",
+                    54,
+                    d::of!(crate ::StreamingProfilePacket),
+                )
+                .of("data"),
             #[cfg(feature = "android")]
-            d::optional("graphics_frame_event", 57, d::of!(crate ::GraphicsFrameEvent)),
-            d::optional("track_descriptor", 60, d::of!(crate ::TrackDescriptor)),
-            d::optional("module_symbols", 61, d::of!(crate ::ModuleSymbols)),
+            d::optional("graphics_frame_event", 57, d::of!(crate ::GraphicsFrameEvent))
+                .of("data"),
+            d::optional("track_descriptor", 60, d::of!(crate ::TrackDescriptor))
+                .of("data"),
+            d::optional("module_symbols", 61, d::of!(crate ::ModuleSymbols)).of("data"),
             #[cfg(feature = "gpu")]
-            d::optional("vulkan_memory_event", 62, d::of!(crate ::VulkanMemoryEvent)),
+            d::optional("vulkan_memory_event", 62, d::of!(crate ::VulkanMemoryEvent))
+                .of("data"),
             #[cfg(feature = "gpu")]
-            d::optional("gpu_log", 63, d::of!(crate ::GpuLog)),
+            d::optional("gpu_log", 63, d::of!(crate ::GpuLog)).of("data"),
             #[cfg(feature = "profiling")]
             d::optional(
-                "deobfuscation_mapping",
-                64,
-                d::of!(crate ::DeobfuscationMapping),
-            ),
+                    "deobfuscation_mapping",
+                    64,
+                    d::of!(crate ::DeobfuscationMapping),
+                )
+                .of("data"),
             #[cfg(feature = "gpu")]
-            d::optional("vulkan_api_event", 65, d::of!(crate ::VulkanApiEvent)),
+            d::optional("vulkan_api_event", 65, d::of!(crate ::VulkanApiEvent))
+                .of("data"),
             #[cfg(feature = "profiling")]
-            d::optional("perf_sample", 66, d::of!(crate ::PerfSample)),
-            d::optional("cpu_info", 67, d::of!(crate ::CpuInfo)),
+            d::optional("perf_sample", 66, d::of!(crate ::PerfSample)).of("data"),
+            d::optional("cpu_info", 67, d::of!(crate ::CpuInfo)).of("data"),
             #[cfg(feature = "profiling")]
-            d::optional("smaps_packet", 68, d::of!(crate ::SmapsPacket)),
-            d::optional("service_event", 69, d::of!(crate ::TracingServiceEvent)),
+            d::optional("smaps_packet", 68, d::of!(crate ::SmapsPacket)).of("data"),
+            d::optional("service_event", 69, d::of!(crate ::TracingServiceEvent))
+                .of("data"),
             #[cfg(feature = "android")]
-            d::optional(
-                "initial_display_state",
-                70,
-                d::of!(crate ::InitialDisplayState),
-            ),
+            d::optional("initial_display_state", 70, d::of!(crate ::InitialDisplayState))
+                .of("data"),
             #[cfg(feature = "gpu")]
-            d::optional("gpu_mem_total_event", 71, d::of!(crate ::GpuMemTotalEvent)),
-            d::optional("extension_descriptor", 72, d::of!(crate ::ExtensionDescriptor)),
+            d::optional("gpu_mem_total_event", 71, d::of!(crate ::GpuMemTotalEvent))
+                .of("data"),
+            d::optional("extension_descriptor", 72, d::of!(crate ::ExtensionDescriptor))
+                .of("data"),
             #[cfg(feature = "profiling")]
             d::optional(
-                "memory_tracker_snapshot",
-                73,
-                d::of!(crate ::MemoryTrackerSnapshot),
-            ),
+                    "memory_tracker_snapshot",
+                    73,
+                    d::of!(crate ::MemoryTrackerSnapshot),
+                )
+                .of("data"),
             #[cfg(feature = "profiling")]
-            d::optional("streaming_allocation", 74, d::of!(crate ::StreamingAllocation)),
+            d::optional("streaming_allocation", 74, d::of!(crate ::StreamingAllocation))
+                .of("data"),
             #[cfg(feature = "profiling")]
-            d::optional("streaming_free", 75, d::of!(crate ::StreamingFree)),
-            #[cfg(feature = "power")]
-            d::optional(
-                "android_energy_estimation_breakdown",
-                77,
-                d::of!(crate ::AndroidEnergyEstimationBreakdown),
-            ),
-            d::optional("ui_state", 78, d::of!(crate ::UiState)),
-            #[cfg(feature = "chrome")]
-            d::optional("translation_table", 82, d::of!(crate ::TranslationTable)),
-            #[cfg(feature = "android")]
-            d::optional(
-                "android_game_intervention_list",
-                83,
-                d::of!(crate ::AndroidGameInterventionList),
-            ),
-            #[cfg(feature = "android")]
-            d::optional("statsd_atom", 84, d::of!(crate ::StatsdAtom)),
-            #[cfg(feature = "android")]
-            d::optional(
-                "android_system_property",
-                86,
-                d::of!(crate ::AndroidSystemProperty),
-            ),
-            d::optional("trace_uuid", 89, d::of!(crate ::TraceUuid)),
-            d::optional(
-                "track_event_range_of_interest",
-                90,
-                d::of!(crate ::TrackEventRangeOfInterest),
-            ),
+            d::optional("streaming_free", 75, d::of!(crate ::StreamingFree)).of("data"),
             #[cfg(feature = "power")]
             d::optional(
-                "entity_state_residency",
-                91,
-                d::of!(crate ::EntityStateResidency),
-            ),
-            #[cfg(feature = "system")]
-            d::optional("etw_events", 95, d::of!(crate ::EtwTraceEventBundle)),
+                    "android_energy_estimation_breakdown",
+                    77,
+                    d::of!(crate ::AndroidEnergyEstimationBreakdown),
+                )
+                .of("data"),
+            d::optional("ui_state", 78, d::of!(crate ::UiState)).of("data"),
             #[cfg(feature = "chrome")]
-            d::optional("v8_js_code", 99, d::of!(crate ::V8JsCode)),
-            #[cfg(feature = "chrome")]
-            d::optional("v8_internal_code", 100, d::of!(crate ::V8InternalCode)),
-            #[cfg(feature = "chrome")]
-            d::optional("v8_wasm_code", 101, d::of!(crate ::V8WasmCode)),
-            #[cfg(feature = "chrome")]
-            d::optional("v8_reg_exp_code", 102, d::of!(crate ::V8RegExpCode)),
-            #[cfg(feature = "chrome")]
-            d::optional("v8_code_move", 103, d::of!(crate ::V8CodeMove)),
-            d::optional("remote_clock_sync", 107, d::of!(crate ::RemoteClockSync)),
-            d::optional("chrome_trigger", 109, d::of!(crate ::ChromeTrigger)),
-            #[cfg(feature = "android")]
-            d::optional("pixel_modem_events", 110, d::of!(crate ::PixelModemEvents)),
+            d::optional("translation_table", 82, d::of!(crate ::TranslationTable))
+                .of("data"),
             #[cfg(feature = "android")]
             d::optional(
-                "pixel_modem_token_database",
-                111,
-                d::of!(crate ::PixelModemTokenDatabase),
-            ),
-            d::optional("clone_snapshot_trigger", 113, d::of!(crate ::Trigger)),
+                    "android_game_intervention_list",
+                    83,
+                    d::of!(crate ::AndroidGameInterventionList),
+                )
+                .of("data"),
             #[cfg(feature = "android")]
-            d::optional("kernel_wakelock_data", 115, d::of!(crate ::KernelWakelockData)),
+            d::optional("statsd_atom", 84, d::of!(crate ::StatsdAtom)).of("data"),
+            #[cfg(feature = "android")]
+            d::optional(
+                    "android_system_property",
+                    86,
+                    d::of!(crate ::AndroidSystemProperty),
+                )
+                .of("data"),
+            d::optional("trace_uuid", 89, d::of!(crate ::TraceUuid)).of("data"),
+            d::optional(
+                    "track_event_range_of_interest",
+                    90,
+                    d::of!(crate ::TrackEventRangeOfInterest),
+                )
+                .of("data"),
+            #[cfg(feature = "power")]
+            d::optional(
+                    "entity_state_residency",
+                    91,
+                    d::of!(crate ::EntityStateResidency),
+                )
+                .of("data"),
+            #[cfg(feature = "system")]
+            d::optional("etw_events", 95, d::of!(crate ::EtwTraceEventBundle))
+                .of("data"),
+            #[cfg(feature = "chrome")]
+            d::optional("v8_js_code", 99, d::of!(crate ::V8JsCode)).of("data"),
+            #[cfg(feature = "chrome")]
+            d::optional("v8_internal_code", 100, d::of!(crate ::V8InternalCode))
+                .of("data"),
+            #[cfg(feature = "chrome")]
+            d::optional("v8_wasm_code", 101, d::of!(crate ::V8WasmCode)).of("data"),
+            #[cfg(feature = "chrome")]
+            d::optional("v8_reg_exp_code", 102, d::of!(crate ::V8RegExpCode)).of("data"),
+            #[cfg(feature = "chrome")]
+            d::optional("v8_code_move", 103, d::of!(crate ::V8CodeMove)).of("data"),
+            d::optional("remote_clock_sync", 107, d::of!(crate ::RemoteClockSync))
+                .of("data"),
+            d::optional("chrome_trigger", 109, d::of!(crate ::ChromeTrigger)).of("data"),
+            #[cfg(feature = "android")]
+            d::optional("pixel_modem_events", 110, d::of!(crate ::PixelModemEvents))
+                .of("data"),
+            #[cfg(feature = "android")]
+            d::optional(
+                    "pixel_modem_token_database",
+                    111,
+                    d::of!(crate ::PixelModemTokenDatabase),
+                )
+                .of("data"),
+            d::optional("clone_snapshot_trigger", 113, d::of!(crate ::Trigger))
+                .of("data"),
+            #[cfg(feature = "android")]
+            d::optional("kernel_wakelock_data", 115, d::of!(crate ::KernelWakelockData))
+                .of("data"),
             #[cfg(feature = "system")]
             d::optional(
-                "generic_kernel_task_state_event",
-                117,
-                d::of!(crate ::GenericKernelTaskStateEvent),
-            ),
+                    "generic_kernel_task_state_event",
+                    117,
+                    d::of!(crate ::GenericKernelTaskStateEvent),
+                )
+                .of("data"),
             #[cfg(feature = "system")]
             d::optional(
-                "generic_kernel_cpu_freq_event",
-                118,
-                d::of!(crate ::GenericKernelCpuFrequencyEvent),
-            ),
+                    "generic_kernel_cpu_freq_event",
+                    118,
+                    d::of!(crate ::GenericKernelCpuFrequencyEvent),
+                )
+                .of("data"),
             #[cfg(feature = "android")]
-            d::optional("cpu_per_uid_data", 119, d::of!(crate ::CpuPerUidData)),
+            d::optional("cpu_per_uid_data", 119, d::of!(crate ::CpuPerUidData))
+                .of("data"),
             #[cfg(feature = "system")]
             d::optional(
-                "generic_kernel_task_rename_event",
-                120,
-                d::of!(crate ::GenericKernelTaskRenameEvent),
-            ),
+                    "generic_kernel_task_rename_event",
+                    120,
+                    d::of!(crate ::GenericKernelTaskRenameEvent),
+                )
+                .of("data"),
             #[cfg(feature = "system")]
             d::optional(
-                "generic_kernel_process_tree",
-                122,
-                d::of!(crate ::GenericKernelProcessTree),
-            ),
+                    "generic_kernel_process_tree",
+                    122,
+                    d::of!(crate ::GenericKernelProcessTree),
+                )
+                .of("data"),
             #[cfg(feature = "android")]
-            d::optional("user_list", 123, d::of!(crate ::AndroidUserList)),
-            d::optional("trace_provenance", 124, d::of!(crate ::TraceProvenance)),
-            d::optional("protovms", 125, d::of!(TracePacketProtoVms)),
-            d::optional("trace_attributes", 126, d::of!(crate ::TraceAttributes)),
+            d::optional("user_list", 123, d::of!(crate ::AndroidUserList)).of("data"),
+            d::optional("trace_provenance", 124, d::of!(crate ::TraceProvenance))
+                .of("data"),
+            d::optional("protovms", 125, d::of!(TracePacketProtoVms)).of("data"),
+            d::optional("trace_attributes", 126, d::of!(crate ::TraceAttributes))
+                .of("data"),
             #[cfg(feature = "android")]
-            d::optional("android_aflags", 127, d::of!(crate ::AndroidAflags)),
+            d::optional("android_aflags", 127, d::of!(crate ::AndroidAflags)).of("data"),
             #[cfg(feature = "gpu")]
-            d::optional("gpu_info", 128, d::of!(crate ::GpuInfo)),
+            d::optional("gpu_info", 128, d::of!(crate ::GpuInfo)).of("data"),
             #[cfg(feature = "system")]
             d::optional(
-                "generic_gpu_frequency_event",
-                129,
-                d::of!(crate ::GenericGpuFrequencyEvent),
-            ),
-            d::optional("interrupt_info", 130, d::of!(crate ::InterruptInfo)),
+                    "generic_gpu_frequency_event",
+                    129,
+                    d::of!(crate ::GenericGpuFrequencyEvent),
+                )
+                .of("data"),
+            d::optional("interrupt_info", 130, d::of!(crate ::InterruptInfo)).of("data"),
             #[cfg(feature = "profiling")]
-            d::optional("art_process_metadata", 131, d::of!(crate ::ArtProcessMetadata)),
+            d::optional("art_process_metadata", 131, d::of!(crate ::ArtProcessMetadata))
+                .of("data"),
             #[cfg(feature = "system")]
-            d::optional("journald_event", 132, d::of!(crate ::SystemdJournaldEvent)),
-            d::optional("zstd_compressed_packets", 133, d::Kind::Bytes),
+            d::optional("journald_event", 132, d::of!(crate ::SystemdJournaldEvent))
+                .of("data"),
+            d::optional("zstd_compressed_packets", 133, d::Kind::Bytes).of("data"),
             d::optional(
-                "concurrent_session_event",
-                134,
-                d::of!(crate ::ConcurrentSessionEvent),
-            ),
+                    "concurrent_session_event",
+                    134,
+                    d::of!(crate ::ConcurrentSessionEvent),
+                )
+                .of("data"),
             #[cfg(feature = "profiling")]
-            d::optional("stack_sample", 135, d::of!(crate ::StackSample)),
-            d::optional("for_testing", 900, d::of!(crate ::TestEvent)),
-            d::optional("trusted_uid", 3, d::Kind::Int32),
+            d::optional("stack_sample", 135, d::of!(crate ::StackSample)).of("data"),
+            d::optional("for_testing", 900, d::of!(crate ::TestEvent)).of("data"),
+            d::optional("trusted_uid", 3, d::Kind::Int32).of("optional_trusted_uid"),
             d::optional("timestamp", 8, d::Kind::Uint64),
-            d::optional("trusted_packet_sequence_id", 10, d::Kind::Uint32),
+            d::optional("trusted_packet_sequence_id", 10, d::Kind::Uint32)
+                .of("optional_trusted_packet_sequence_id"),
             d::optional("interned_data", 12, d::of!(crate ::InternedData)),
             d::optional("sequence_flags", 13, d::Kind::Uint32),
             d::optional("incremental_state_cleared", 41, d::Kind::Bool),

@@ -133,8 +133,8 @@ impl UiStateHighlightProcess {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.UiState.HighlightProcess",
         &[
-            d::optional("pid", 1, d::Kind::Uint32),
-            d::optional("cmdline", 2, d::Kind::String),
+            d::optional("pid", 1, d::Kind::Uint32).of("selector"),
+            d::optional("cmdline", 2, d::Kind::String).of("selector"),
         ],
     );
 }

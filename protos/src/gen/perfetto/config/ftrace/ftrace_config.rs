@@ -590,12 +590,13 @@ impl FtraceConfigPrintFilterRule {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.FtraceConfig.PrintFilter.Rule",
         &[
-            d::optional("prefix", 1, d::Kind::String),
+            d::optional("prefix", 1, d::Kind::String).of("match"),
             d::optional(
-                "atrace_msg",
-                3,
-                d::of!(FtraceConfigPrintFilterRuleAtraceMessage),
-            ),
+                    "atrace_msg",
+                    3,
+                    d::of!(FtraceConfigPrintFilterRuleAtraceMessage),
+                )
+                .of("match"),
             d::optional("allow", 2, d::Kind::Bool),
         ],
     );

@@ -134,12 +134,14 @@ impl GpuCounterConfig {
         &[
             d::optional("counter_period_ns", 1, d::Kind::Uint64),
             d::repeated("counter_ids", 2, d::Kind::Uint32),
-            d::optional("instrumented_sampling", 3, d::Kind::Bool),
+            d::optional("instrumented_sampling", 3, d::Kind::Bool)
+                .of("instrumented_sampling_mode"),
             d::optional(
-                "instrumented_sampling_config",
-                5,
-                d::of!(GpuCounterConfigInstrumentedSamplingConfig),
-            ),
+                    "instrumented_sampling_config",
+                    5,
+                    d::of!(GpuCounterConfigInstrumentedSamplingConfig),
+                )
+                .of("instrumented_sampling_mode"),
             d::optional("fix_gpu_clock", 4, d::Kind::Bool),
             d::repeated("counter_names", 6, d::Kind::String),
         ],

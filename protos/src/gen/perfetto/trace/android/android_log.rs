@@ -237,9 +237,9 @@ impl AndroidLogPacketLogEventArg {
         "perfetto.protos.AndroidLogPacket.LogEvent.Arg",
         &[
             d::optional("name", 1, d::Kind::String),
-            d::optional("int_value", 2, d::Kind::Int64),
-            d::optional("float_value", 3, d::Kind::Float),
-            d::optional("string_value", 4, d::Kind::String),
+            d::optional("int_value", 2, d::Kind::Int64).of("value"),
+            d::optional("float_value", 3, d::Kind::Float).of("value"),
+            d::optional("string_value", 4, d::Kind::String).of("value"),
         ],
     );
 }

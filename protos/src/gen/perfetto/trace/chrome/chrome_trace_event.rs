@@ -455,14 +455,14 @@ impl ChromeTraceEventArg {
         "perfetto.protos.ChromeTraceEvent.Arg",
         &[
             d::optional("name", 1, d::Kind::String),
-            d::optional("bool_value", 2, d::Kind::Bool),
-            d::optional("uint_value", 3, d::Kind::Uint64),
-            d::optional("int_value", 4, d::Kind::Int64),
-            d::optional("double_value", 5, d::Kind::Double),
-            d::optional("string_value", 6, d::Kind::String),
-            d::optional("pointer_value", 7, d::Kind::Uint64),
-            d::optional("json_value", 8, d::Kind::String),
-            d::optional("traced_value", 10, d::of!(ChromeTracedValue)),
+            d::optional("bool_value", 2, d::Kind::Bool).of("value"),
+            d::optional("uint_value", 3, d::Kind::Uint64).of("value"),
+            d::optional("int_value", 4, d::Kind::Int64).of("value"),
+            d::optional("double_value", 5, d::Kind::Double).of("value"),
+            d::optional("string_value", 6, d::Kind::String).of("value"),
+            d::optional("pointer_value", 7, d::Kind::Uint64).of("value"),
+            d::optional("json_value", 8, d::Kind::String).of("value"),
+            d::optional("traced_value", 10, d::of!(ChromeTracedValue)).of("value"),
             d::optional("name_index", 9, d::Kind::Uint32),
         ],
     );
@@ -539,10 +539,10 @@ impl ChromeMetadata {
         "perfetto.protos.ChromeMetadata",
         &[
             d::optional("name", 1, d::Kind::String),
-            d::optional("string_value", 2, d::Kind::String),
-            d::optional("bool_value", 3, d::Kind::Bool),
-            d::optional("int_value", 4, d::Kind::Int64),
-            d::optional("json_value", 5, d::Kind::String),
+            d::optional("string_value", 2, d::Kind::String).of("value"),
+            d::optional("bool_value", 3, d::Kind::Bool).of("value"),
+            d::optional("int_value", 4, d::Kind::Int64).of("value"),
+            d::optional("json_value", 5, d::Kind::String).of("value"),
         ],
     );
 }

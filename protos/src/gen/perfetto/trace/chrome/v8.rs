@@ -323,9 +323,9 @@ impl V8String {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.V8String",
         &[
-            d::optional("latin1", 1, d::Kind::Bytes),
-            d::optional("utf16_le", 2, d::Kind::Bytes),
-            d::optional("utf16_be", 3, d::Kind::Bytes),
+            d::optional("latin1", 1, d::Kind::Bytes).of("encoded_string"),
+            d::optional("utf16_le", 2, d::Kind::Bytes).of("encoded_string"),
+            d::optional("utf16_be", 3, d::Kind::Bytes).of("encoded_string"),
         ],
     );
 }
@@ -409,9 +409,9 @@ impl InternedV8String {
         "perfetto.protos.InternedV8String",
         &[
             d::optional("iid", 1, d::Kind::Uint64),
-            d::optional("latin1", 2, d::Kind::Bytes),
-            d::optional("utf16_le", 3, d::Kind::Bytes),
-            d::optional("utf16_be", 4, d::Kind::Bytes),
+            d::optional("latin1", 2, d::Kind::Bytes).of("encoded_string"),
+            d::optional("utf16_le", 3, d::Kind::Bytes).of("encoded_string"),
+            d::optional("utf16_be", 4, d::Kind::Bytes).of("encoded_string"),
         ],
     );
 }
@@ -965,11 +965,12 @@ impl V8JsCode {
             d::optional("tier", 4, d::enum_kind::<V8JsCodeTier>()),
             d::optional("instruction_start", 5, d::Kind::Uint64),
             d::optional("instruction_size_bytes", 6, d::Kind::Uint64),
-            d::optional("machine_code", 7, d::Kind::Bytes),
-            d::optional("bytecode", 8, d::Kind::Bytes),
-            d::optional("source_positions", 9, d::Kind::Bytes),
-            d::optional("bytecode_positions", 10, d::Kind::Bytes),
-            d::optional("inlined_bytecode_positions", 11, d::Kind::Bytes),
+            d::optional("machine_code", 7, d::Kind::Bytes).of("instructions"),
+            d::optional("bytecode", 8, d::Kind::Bytes).of("instructions"),
+            d::optional("source_positions", 9, d::Kind::Bytes).of("source_map"),
+            d::optional("bytecode_positions", 10, d::Kind::Bytes).of("source_map"),
+            d::optional("inlined_bytecode_positions", 11, d::Kind::Bytes)
+                .of("source_map"),
         ],
     );
 }
@@ -1364,8 +1365,8 @@ impl V8CodeMove {
             d::optional("from_instruction_start_address", 3, d::Kind::Uint64),
             d::optional("to_instruction_start_address", 4, d::Kind::Uint64),
             d::optional("instruction_size_bytes", 5, d::Kind::Uint64),
-            d::optional("to_machine_code", 6, d::Kind::Bytes),
-            d::optional("to_bytecode", 7, d::Kind::Bytes),
+            d::optional("to_machine_code", 6, d::Kind::Bytes).of("to_instructions"),
+            d::optional("to_bytecode", 7, d::Kind::Bytes).of("to_instructions"),
         ],
     );
 }

@@ -424,23 +424,29 @@ impl CSwitchEtwEvent {
             d::optional("old_thread_priority", 4, d::Kind::Sint32),
             d::optional("previous_c_state", 5, d::Kind::Uint32),
             d::optional(
-                "old_thread_wait_reason",
-                6,
-                d::enum_kind::<CSwitchEtwEventOldThreadWaitReason>(),
-            ),
-            d::optional("old_thread_wait_reason_int", 11, d::Kind::Int32),
+                    "old_thread_wait_reason",
+                    6,
+                    d::enum_kind::<CSwitchEtwEventOldThreadWaitReason>(),
+                )
+                .of("old_thread_wait_reason_enum_or_int"),
+            d::optional("old_thread_wait_reason_int", 11, d::Kind::Int32)
+                .of("old_thread_wait_reason_enum_or_int"),
             d::optional(
-                "old_thread_wait_mode",
-                7,
-                d::enum_kind::<CSwitchEtwEventOldThreadWaitMode>(),
-            ),
-            d::optional("old_thread_wait_mode_int", 12, d::Kind::Int32),
+                    "old_thread_wait_mode",
+                    7,
+                    d::enum_kind::<CSwitchEtwEventOldThreadWaitMode>(),
+                )
+                .of("old_thread_wait_mode_enum_or_int"),
+            d::optional("old_thread_wait_mode_int", 12, d::Kind::Int32)
+                .of("old_thread_wait_mode_enum_or_int"),
             d::optional(
-                "old_thread_state",
-                8,
-                d::enum_kind::<CSwitchEtwEventOldThreadState>(),
-            ),
-            d::optional("old_thread_state_int", 13, d::Kind::Sint32),
+                    "old_thread_state",
+                    8,
+                    d::enum_kind::<CSwitchEtwEventOldThreadState>(),
+                )
+                .of("old_thread_state_enum_or_int"),
+            d::optional("old_thread_state_int", 13, d::Kind::Sint32)
+                .of("old_thread_state_enum_or_int"),
             d::optional("old_thread_wait_ideal_processor", 9, d::Kind::Sint32),
             d::optional("new_thread_wait_time", 10, d::Kind::Uint32),
         ],
@@ -542,14 +548,17 @@ impl ReadyThreadEtwEvent {
         &[
             d::optional("t_thread_id", 1, d::Kind::Uint32),
             d::optional(
-                "adjust_reason",
-                2,
-                d::enum_kind::<ReadyThreadEtwEventAdjustReason>(),
-            ),
-            d::optional("adjust_reason_int", 5, d::Kind::Int32),
+                    "adjust_reason",
+                    2,
+                    d::enum_kind::<ReadyThreadEtwEventAdjustReason>(),
+                )
+                .of("adjust_reason_enum_or_int"),
+            d::optional("adjust_reason_int", 5, d::Kind::Int32)
+                .of("adjust_reason_enum_or_int"),
             d::optional("adjust_increment", 3, d::Kind::Sint32),
-            d::optional("flag", 4, d::enum_kind::<ReadyThreadEtwEventTraceFlag>()),
-            d::optional("flag_int", 6, d::Kind::Int32),
+            d::optional("flag", 4, d::enum_kind::<ReadyThreadEtwEventTraceFlag>())
+                .of("flag_enum_or_int"),
+            d::optional("flag_int", 6, d::Kind::Int32).of("flag_enum_or_int"),
         ],
     );
 }

@@ -186,26 +186,34 @@ impl EtwTraceEvent {
         "perfetto.protos.EtwTraceEvent",
         &[
             d::optional("timestamp", 1, d::Kind::Uint64),
-            d::optional("c_switch", 2, d::of!(crate ::CSwitchEtwEvent)),
-            d::optional("ready_thread", 3, d::of!(crate ::ReadyThreadEtwEvent)),
-            d::optional("mem_info", 6, d::of!(crate ::MemInfoEtwEvent)),
-            d::optional("file_io_create", 7, d::of!(crate ::FileIoCreateEtwEvent)),
-            d::optional("file_io_dir_enum", 8, d::of!(crate ::FileIoDirEnumEtwEvent)),
-            d::optional("file_io_info", 9, d::of!(crate ::FileIoInfoEtwEvent)),
+            d::optional("c_switch", 2, d::of!(crate ::CSwitchEtwEvent)).of("event"),
+            d::optional("ready_thread", 3, d::of!(crate ::ReadyThreadEtwEvent))
+                .of("event"),
+            d::optional("mem_info", 6, d::of!(crate ::MemInfoEtwEvent)).of("event"),
+            d::optional("file_io_create", 7, d::of!(crate ::FileIoCreateEtwEvent))
+                .of("event"),
+            d::optional("file_io_dir_enum", 8, d::of!(crate ::FileIoDirEnumEtwEvent))
+                .of("event"),
+            d::optional("file_io_info", 9, d::of!(crate ::FileIoInfoEtwEvent))
+                .of("event"),
             d::optional(
-                "file_io_read_write",
-                10,
-                d::of!(crate ::FileIoReadWriteEtwEvent),
-            ),
-            d::optional("file_io_simple_op", 11, d::of!(crate ::FileIoSimpleOpEtwEvent)),
-            d::optional("file_io_op_end", 12, d::of!(crate ::FileIoOpEndEtwEvent)),
-            d::optional("stack_walk", 13, d::of!(crate ::StackWalkEtwEvent)),
+                    "file_io_read_write",
+                    10,
+                    d::of!(crate ::FileIoReadWriteEtwEvent),
+                )
+                .of("event"),
+            d::optional("file_io_simple_op", 11, d::of!(crate ::FileIoSimpleOpEtwEvent))
+                .of("event"),
+            d::optional("file_io_op_end", 12, d::of!(crate ::FileIoOpEndEtwEvent))
+                .of("event"),
+            d::optional("stack_walk", 13, d::of!(crate ::StackWalkEtwEvent)).of("event"),
             d::optional(
-                "file_io_path_operation",
-                14,
-                d::of!(crate ::FileIoPathOperationEtwEvent),
-            ),
-            d::optional("disk_io", 15, d::of!(crate ::DiskIoEtwEvent)),
+                    "file_io_path_operation",
+                    14,
+                    d::of!(crate ::FileIoPathOperationEtwEvent),
+                )
+                .of("event"),
+            d::optional("disk_io", 15, d::of!(crate ::DiskIoEtwEvent)).of("event"),
             d::optional("cpu", 4, d::Kind::Uint32),
             d::optional("thread_id", 5, d::Kind::Uint32),
         ],

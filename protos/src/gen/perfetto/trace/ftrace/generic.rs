@@ -172,9 +172,9 @@ impl GenericFtraceEventField {
         "perfetto.protos.GenericFtraceEvent.Field",
         &[
             d::optional("name", 1, d::Kind::String),
-            d::optional("str_value", 3, d::Kind::String),
-            d::optional("int_value", 4, d::Kind::Int64),
-            d::optional("uint_value", 5, d::Kind::Uint64),
+            d::optional("str_value", 3, d::Kind::String).of("value"),
+            d::optional("int_value", 4, d::Kind::Int64).of("value"),
+            d::optional("uint_value", 5, d::Kind::Uint64).of("value"),
         ],
     );
 }

@@ -159,8 +159,9 @@ impl GpuCounterEvent {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.GpuCounterEvent",
         &[
-            d::optional("counter_descriptor", 1, d::of!(crate ::GpuCounterDescriptor)),
-            d::optional("counter_descriptor_iid", 4, d::Kind::Uint64),
+            d::optional("counter_descriptor", 1, d::of!(crate ::GpuCounterDescriptor))
+                .of("desc"),
+            d::optional("counter_descriptor_iid", 4, d::Kind::Uint64).of("desc"),
             d::repeated("counters", 2, d::of!(GpuCounterEventGpuCounter)),
             d::optional("gpu_id", 3, d::Kind::Int32),
         ],
@@ -233,8 +234,8 @@ impl GpuCounterEventGpuCounter {
         "perfetto.protos.GpuCounterEvent.GpuCounter",
         &[
             d::optional("counter_id", 1, d::Kind::Uint32),
-            d::optional("int_value", 2, d::Kind::Int64),
-            d::optional("double_value", 3, d::Kind::Double),
+            d::optional("int_value", 2, d::Kind::Int64).of("value"),
+            d::optional("double_value", 3, d::Kind::Double).of("value"),
         ],
     );
 }

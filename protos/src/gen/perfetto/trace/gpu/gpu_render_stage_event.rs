@@ -426,8 +426,8 @@ impl GpuRenderStageEvent {
             d::optional("stage_iid", 14, d::Kind::Uint64),
             d::repeated("render_subpass_index_mask", 15, d::Kind::Uint64),
             d::optional("render_pass_instance_id", 16, d::Kind::Uint64),
-            d::optional("name", 17, d::Kind::String),
-            d::optional("name_iid", 20, d::Kind::Uint64),
+            d::optional("name", 17, d::Kind::String).of("name_field"),
+            d::optional("name_iid", 20, d::Kind::Uint64).of("name_field"),
             d::repeated("event_wait_ids", 18, d::Kind::Uint64),
             d::optional("kernel_iid", 19, d::Kind::Uint64),
             d::optional("launch", 21, d::of!(GpuRenderStageEventComputeKernelLaunch)),
@@ -648,13 +648,13 @@ impl GpuRenderStageEventExtraComputeArg {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.GpuRenderStageEvent.ExtraComputeArg",
         &[
-            d::optional("name_iid", 1, d::Kind::Uint64),
-            d::optional("name", 2, d::Kind::String),
-            d::optional("int_value", 3, d::Kind::Int64),
-            d::optional("uint_value", 4, d::Kind::Uint64),
-            d::optional("double_value", 5, d::Kind::Double),
-            d::optional("string_value", 6, d::Kind::String),
-            d::optional("string_value_iid", 7, d::Kind::Uint64),
+            d::optional("name_iid", 1, d::Kind::Uint64).of("name_field"),
+            d::optional("name", 2, d::Kind::String).of("name_field"),
+            d::optional("int_value", 3, d::Kind::Int64).of("value"),
+            d::optional("uint_value", 4, d::Kind::Uint64).of("value"),
+            d::optional("double_value", 5, d::Kind::Double).of("value"),
+            d::optional("string_value", 6, d::Kind::String).of("value"),
+            d::optional("string_value_iid", 7, d::Kind::Uint64).of("value"),
         ],
     );
 }

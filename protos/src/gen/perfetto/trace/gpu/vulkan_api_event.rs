@@ -83,11 +83,13 @@ impl VulkanApiEvent {
         "perfetto.protos.VulkanApiEvent",
         &[
             d::optional(
-                "vk_debug_utils_object_name",
-                1,
-                d::of!(VulkanApiEventVkDebugUtilsObjectName),
-            ),
-            d::optional("vk_queue_submit", 2, d::of!(VulkanApiEventVkQueueSubmit)),
+                    "vk_debug_utils_object_name",
+                    1,
+                    d::of!(VulkanApiEventVkDebugUtilsObjectName),
+                )
+                .of("event"),
+            d::optional("vk_queue_submit", 2, d::of!(VulkanApiEventVkQueueSubmit))
+                .of("event"),
         ],
     );
 }

@@ -193,9 +193,9 @@ impl VulkanMemoryEventAnnotation {
         "perfetto.protos.VulkanMemoryEventAnnotation",
         &[
             d::optional("key_iid", 1, d::Kind::Uint64),
-            d::optional("int_value", 2, d::Kind::Int64),
-            d::optional("double_value", 3, d::Kind::Double),
-            d::optional("string_iid", 4, d::Kind::Uint64),
+            d::optional("int_value", 2, d::Kind::Int64).of("value"),
+            d::optional("double_value", 3, d::Kind::Double).of("value"),
+            d::optional("string_iid", 4, d::Kind::Uint64).of("value"),
         ],
     );
 }

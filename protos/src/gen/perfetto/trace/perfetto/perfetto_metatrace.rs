@@ -112,11 +112,11 @@ impl PerfettoMetatrace {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.PerfettoMetatrace",
         &[
-            d::optional("event_id", 1, d::Kind::Uint32),
-            d::optional("counter_id", 2, d::Kind::Uint32),
-            d::optional("event_name", 8, d::Kind::String),
-            d::optional("counter_name", 9, d::Kind::String),
-            d::optional("event_name_iid", 11, d::Kind::Uint64),
+            d::optional("event_id", 1, d::Kind::Uint32).of("record_type"),
+            d::optional("counter_id", 2, d::Kind::Uint32).of("record_type"),
+            d::optional("event_name", 8, d::Kind::String).of("record_type"),
+            d::optional("counter_name", 9, d::Kind::String).of("record_type"),
+            d::optional("event_name_iid", 11, d::Kind::Uint64).of("record_type"),
             d::optional("event_duration_ns", 3, d::Kind::Uint64),
             d::optional("counter_value", 4, d::Kind::Int32),
             d::optional("thread_id", 5, d::Kind::Uint32),
@@ -203,10 +203,10 @@ impl PerfettoMetatraceArg {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.PerfettoMetatrace.Arg",
         &[
-            d::optional("key", 1, d::Kind::String),
-            d::optional("key_iid", 3, d::Kind::Uint64),
-            d::optional("value", 2, d::Kind::String),
-            d::optional("value_iid", 4, d::Kind::Uint64),
+            d::optional("key", 1, d::Kind::String).of("key_or_interned_key"),
+            d::optional("key_iid", 3, d::Kind::Uint64).of("key_or_interned_key"),
+            d::optional("value", 2, d::Kind::String).of("value_or_interned_value"),
+            d::optional("value_iid", 4, d::Kind::Uint64).of("value_or_interned_value"),
         ],
     );
 }

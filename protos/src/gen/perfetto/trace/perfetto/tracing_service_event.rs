@@ -170,25 +170,28 @@ impl TracingServiceEvent {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.TracingServiceEvent",
         &[
-            d::optional("all_data_sources_started", 1, d::Kind::Bool),
-            d::optional("tracing_started", 2, d::Kind::Bool),
-            d::optional("all_data_sources_flushed", 3, d::Kind::Bool),
-            d::optional("read_tracing_buffers_completed", 4, d::Kind::Bool),
-            d::optional("tracing_disabled", 5, d::Kind::Bool),
-            d::optional("seized_for_bugreport", 6, d::Kind::Bool),
+            d::optional("all_data_sources_started", 1, d::Kind::Bool).of("event_type"),
+            d::optional("tracing_started", 2, d::Kind::Bool).of("event_type"),
+            d::optional("all_data_sources_flushed", 3, d::Kind::Bool).of("event_type"),
+            d::optional("read_tracing_buffers_completed", 4, d::Kind::Bool)
+                .of("event_type"),
+            d::optional("tracing_disabled", 5, d::Kind::Bool).of("event_type"),
+            d::optional("seized_for_bugreport", 6, d::Kind::Bool).of("event_type"),
             d::optional(
-                "slow_starting_data_sources",
-                7,
-                d::of!(TracingServiceEventDataSources),
-            ),
+                    "slow_starting_data_sources",
+                    7,
+                    d::of!(TracingServiceEventDataSources),
+                )
+                .of("event_type"),
             d::optional(
-                "last_flush_slow_data_sources",
-                8,
-                d::of!(TracingServiceEventDataSources),
-            ),
-            d::optional("flush_started", 9, d::Kind::Bool),
-            d::optional("clone_started", 10, d::Kind::Bool),
-            d::optional("buffer_cloned", 11, d::Kind::Uint32),
+                    "last_flush_slow_data_sources",
+                    8,
+                    d::of!(TracingServiceEventDataSources),
+                )
+                .of("event_type"),
+            d::optional("flush_started", 9, d::Kind::Bool).of("event_type"),
+            d::optional("clone_started", 10, d::Kind::Bool).of("event_type"),
+            d::optional("buffer_cloned", 11, d::Kind::Uint32).of("event_type"),
         ],
     );
 }

@@ -288,8 +288,8 @@ impl Frame {
             d::optional("rel_pc", 4, d::Kind::Uint64),
             d::optional("source_path_iid", 5, d::Kind::Uint64),
             d::optional("line_number", 6, d::Kind::Uint32),
-            d::optional("kind", 7, d::enum_kind::<FrameKind>()),
-            d::optional("kind_str", 8, d::Kind::String),
+            d::optional("kind", 7, d::enum_kind::<FrameKind>()).of("kind_field"),
+            d::optional("kind_str", 8, d::Kind::String).of("kind_field"),
         ],
     );
 }

@@ -1230,13 +1230,15 @@ impl PerfSample {
             d::optional("cpu_mode", 5, d::enum_kind::<ProfilingCpuMode>()),
             d::optional("timebase_count", 6, d::Kind::Uint64),
             d::repeated("follower_counts", 7, d::Kind::Uint64),
-            d::optional("unwind_error", 16, d::enum_kind::<ProfilingStackUnwindError>()),
+            d::optional("unwind_error", 16, d::enum_kind::<ProfilingStackUnwindError>())
+                .of("optional_unwind_error"),
             d::optional("kernel_records_lost", 17, d::Kind::Uint64),
             d::optional(
-                "sample_skipped_reason",
-                18,
-                d::enum_kind::<PerfSampleSampleSkipReason>(),
-            ),
+                    "sample_skipped_reason",
+                    18,
+                    d::enum_kind::<PerfSampleSampleSkipReason>(),
+                )
+                .of("optional_sample_skipped_reason"),
             d::optional("producer_event", 19, d::of!(PerfSampleProducerEvent)),
         ],
     );
@@ -1312,10 +1314,11 @@ impl PerfSampleProducerEvent {
         "perfetto.protos.PerfSample.ProducerEvent",
         &[
             d::optional(
-                "source_stop_reason",
-                1,
-                d::enum_kind::<PerfSampleProducerEventDataSourceStopReason>(),
-            ),
+                    "source_stop_reason",
+                    1,
+                    d::enum_kind::<PerfSampleProducerEventDataSourceStopReason>(),
+                )
+                .of("optional_source_stop_reason"),
         ],
     );
 }

@@ -316,16 +316,22 @@ impl StackSample {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.StackSample",
         &[
-            d::optional("task_context", 1, d::of!(StackSampleTaskContext)),
-            d::optional("task_context_iid", 2, d::Kind::Uint64),
-            d::optional("execution_context", 3, d::of!(StackSampleExecutionContext)),
-            d::optional("execution_context_iid", 4, d::Kind::Uint64),
-            d::optional("callstack", 5, d::of!(crate ::InlineCallstack)),
-            d::optional("callstack_iid", 6, d::Kind::Uint64),
-            d::optional("unwind_error", 7, d::Kind::String),
-            d::optional("unwind_error_iid", 8, d::Kind::Uint64),
-            d::optional("primary_descriptor", 9, d::of!(StackSampleCounterDescriptor)),
-            d::optional("primary_descriptor_iid", 10, d::Kind::Uint64),
+            d::optional("task_context", 1, d::of!(StackSampleTaskContext))
+                .of("task_context_field"),
+            d::optional("task_context_iid", 2, d::Kind::Uint64).of("task_context_field"),
+            d::optional("execution_context", 3, d::of!(StackSampleExecutionContext))
+                .of("execution_context_field"),
+            d::optional("execution_context_iid", 4, d::Kind::Uint64)
+                .of("execution_context_field"),
+            d::optional("callstack", 5, d::of!(crate ::InlineCallstack))
+                .of("callstack_field"),
+            d::optional("callstack_iid", 6, d::Kind::Uint64).of("callstack_field"),
+            d::optional("unwind_error", 7, d::Kind::String).of("unwind_error_field"),
+            d::optional("unwind_error_iid", 8, d::Kind::Uint64).of("unwind_error_field"),
+            d::optional("primary_descriptor", 9, d::of!(StackSampleCounterDescriptor))
+                .of("primary_descriptor_field"),
+            d::optional("primary_descriptor_iid", 10, d::Kind::Uint64)
+                .of("primary_descriptor_field"),
             d::optional("primary_weight", 11, d::Kind::Uint64),
             d::repeated(
                 "follower_descriptors",
@@ -635,8 +641,8 @@ impl StackSampleCounterDescriptor {
         &[
             d::optional("iid", 1, d::Kind::Uint64),
             d::optional("name", 2, d::Kind::String),
-            d::optional("unit", 3, d::enum_kind::<StackSampleUnit>()),
-            d::optional("unit_str", 4, d::Kind::String),
+            d::optional("unit", 3, d::enum_kind::<StackSampleUnit>()).of("unit_field"),
+            d::optional("unit_str", 4, d::Kind::String).of("unit_field"),
             d::optional("unit_multiplier", 5, d::Kind::Uint64),
             d::optional("description", 6, d::Kind::String),
             d::optional("scope", 7, d::enum_kind::<StackSampleCounterDescriptorScope>()),

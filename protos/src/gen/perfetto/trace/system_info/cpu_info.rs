@@ -214,7 +214,8 @@ impl CpuInfoCpu {
             d::optional("processor", 1, d::Kind::String),
             d::repeated("frequencies", 2, d::Kind::Uint32),
             d::optional("capacity", 3, d::Kind::Uint32),
-            d::optional("arm_identifier", 4, d::of!(CpuInfoArmCpuIdentifier)),
+            d::optional("arm_identifier", 4, d::of!(CpuInfoArmCpuIdentifier))
+                .of("identifier"),
             d::optional("features", 5, d::Kind::Uint64),
         ],
     );

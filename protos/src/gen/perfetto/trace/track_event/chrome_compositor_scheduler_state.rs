@@ -1449,8 +1449,9 @@ impl BeginFrameArgs {
             d::optional("interval_delta_us", 6, d::Kind::Int64),
             d::optional("on_critical_path", 7, d::Kind::Bool),
             d::optional("animate_only", 8, d::Kind::Bool),
-            d::optional("source_location_iid", 9, d::Kind::Uint64),
-            d::optional("source_location", 10, d::of!(crate ::SourceLocation)),
+            d::optional("source_location_iid", 9, d::Kind::Uint64).of("created_from"),
+            d::optional("source_location", 10, d::of!(crate ::SourceLocation))
+                .of("created_from"),
             d::optional("frames_throttled_since_last", 12, d::Kind::Int64),
         ],
     );
@@ -1554,8 +1555,8 @@ impl BeginImplFrameArgs {
             d::optional("updated_at_us", 1, d::Kind::Int64),
             d::optional("finished_at_us", 2, d::Kind::Int64),
             d::optional("state", 3, d::enum_kind::<BeginImplFrameArgsState>()),
-            d::optional("current_args", 4, d::of!(BeginFrameArgs)),
-            d::optional("last_args", 5, d::of!(BeginFrameArgs)),
+            d::optional("current_args", 4, d::of!(BeginFrameArgs)).of("args"),
+            d::optional("last_args", 5, d::of!(BeginFrameArgs)).of("args"),
             d::optional("timestamps_in_us", 6, d::of!(BeginImplFrameArgsTimestampsInUs)),
         ],
     );

@@ -210,21 +210,24 @@ impl DebugAnnotation {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.DebugAnnotation",
         &[
-            d::optional("name_iid", 1, d::Kind::Uint64),
-            d::optional("name", 10, d::Kind::String),
-            d::optional("bool_value", 2, d::Kind::Bool),
-            d::optional("uint_value", 3, d::Kind::Uint64),
-            d::optional("int_value", 4, d::Kind::Int64),
-            d::optional("double_value", 5, d::Kind::Double),
-            d::optional("string_value", 6, d::Kind::String),
-            d::optional("pointer_value", 7, d::Kind::Uint64),
-            d::optional("nested_value", 8, d::of!(DebugAnnotationNestedValue)),
-            d::optional("legacy_json_value", 9, d::Kind::String),
-            d::optional("string_value_iid", 17, d::Kind::Uint64),
+            d::optional("name_iid", 1, d::Kind::Uint64).of("name_field"),
+            d::optional("name", 10, d::Kind::String).of("name_field"),
+            d::optional("bool_value", 2, d::Kind::Bool).of("value"),
+            d::optional("uint_value", 3, d::Kind::Uint64).of("value"),
+            d::optional("int_value", 4, d::Kind::Int64).of("value"),
+            d::optional("double_value", 5, d::Kind::Double).of("value"),
+            d::optional("string_value", 6, d::Kind::String).of("value"),
+            d::optional("pointer_value", 7, d::Kind::Uint64).of("value"),
+            d::optional("nested_value", 8, d::of!(DebugAnnotationNestedValue))
+                .of("value"),
+            d::optional("legacy_json_value", 9, d::Kind::String).of("value"),
+            d::optional("string_value_iid", 17, d::Kind::Uint64).of("value"),
             d::repeated("dict_entries", 11, d::of!(DebugAnnotation)),
             d::repeated("array_values", 12, d::of!(DebugAnnotation)),
-            d::optional("proto_type_name_iid", 13, d::Kind::Uint64),
-            d::optional("proto_type_name", 16, d::Kind::String),
+            d::optional("proto_type_name_iid", 13, d::Kind::Uint64)
+                .of("proto_type_descriptor"),
+            d::optional("proto_type_name", 16, d::Kind::String)
+                .of("proto_type_descriptor"),
             d::optional("proto_value", 14, d::Kind::Bytes),
         ],
     );

@@ -381,9 +381,9 @@ impl TrackDescriptor {
         "perfetto.protos.TrackDescriptor",
         &[
             d::optional("uuid", 1, d::Kind::Uint64),
-            d::optional("name", 2, d::Kind::String),
-            d::optional("static_name", 10, d::Kind::String),
-            d::optional("atrace_name", 13, d::Kind::String),
+            d::optional("name", 2, d::Kind::String).of("static_or_dynamic_name"),
+            d::optional("static_name", 10, d::Kind::String).of("static_or_dynamic_name"),
+            d::optional("atrace_name", 13, d::Kind::String).of("static_or_dynamic_name"),
             d::optional("process", 3, d::of!(crate ::ProcessDescriptor)),
             d::optional("thread", 4, d::of!(crate ::ThreadDescriptor)),
             d::optional("parent_uuid", 5, d::Kind::Uint64),
@@ -405,8 +405,10 @@ impl TrackDescriptor {
                 15,
                 d::enum_kind::<TrackDescriptorSiblingMergeBehavior>(),
             ),
-            d::optional("sibling_merge_key", 16, d::Kind::String),
-            d::optional("sibling_merge_key_int", 17, d::Kind::Uint64),
+            d::optional("sibling_merge_key", 16, d::Kind::String)
+                .of("sibling_merge_key_field"),
+            d::optional("sibling_merge_key_int", 17, d::Kind::Uint64)
+                .of("sibling_merge_key_field"),
             d::optional("state", 18, d::of!(crate ::StateDescriptor)),
             d::optional(
                 "process_ordering",

@@ -737,19 +737,21 @@ impl TrackEvent {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.TrackEvent",
         &[
-            d::optional("timestamp_delta_us", 1, d::Kind::Int64),
-            d::optional("timestamp_absolute_us", 16, d::Kind::Int64),
-            d::optional("thread_time_delta_us", 2, d::Kind::Int64),
-            d::optional("thread_time_absolute_us", 17, d::Kind::Int64),
+            d::optional("timestamp_delta_us", 1, d::Kind::Int64).of("timestamp"),
+            d::optional("timestamp_absolute_us", 16, d::Kind::Int64).of("timestamp"),
+            d::optional("thread_time_delta_us", 2, d::Kind::Int64).of("thread_time"),
+            d::optional("thread_time_absolute_us", 17, d::Kind::Int64).of("thread_time"),
             d::repeated("category_iids", 3, d::Kind::Uint64),
             d::repeated("debug_annotations", 4, d::of!(crate ::DebugAnnotation)),
             d::optional("task_execution", 5, d::of!(crate ::TaskExecution)),
             d::optional("legacy_event", 6, d::of!(TrackEventLegacyEvent)),
-            d::optional("thread_instruction_count_delta", 8, d::Kind::Int64),
-            d::optional("thread_instruction_count_absolute", 20, d::Kind::Int64),
+            d::optional("thread_instruction_count_delta", 8, d::Kind::Int64)
+                .of("thread_instruction_count"),
+            d::optional("thread_instruction_count_absolute", 20, d::Kind::Int64)
+                .of("thread_instruction_count"),
             d::optional("type", 9, d::enum_kind::<TrackEventType>()),
-            d::optional("name_iid", 10, d::Kind::Uint64),
-            d::optional("name", 23, d::Kind::String),
+            d::optional("name_iid", 10, d::Kind::Uint64).of("name_field"),
+            d::optional("name", 23, d::Kind::String).of("name_field"),
             d::optional("track_uuid", 11, d::Kind::Uint64),
             d::repeated("extra_counter_values", 12, d::Kind::Int64),
             d::optional("log_message", 21, d::of!(crate ::LogMessage)),
@@ -772,13 +774,16 @@ impl TrackEvent {
                 28,
                 d::of!(crate ::ChromeHistogramSample),
             ),
-            d::optional("counter_value", 30, d::Kind::Int64),
-            d::optional("double_counter_value", 44, d::Kind::Double),
+            d::optional("counter_value", 30, d::Kind::Int64).of("counter_value_field"),
+            d::optional("double_counter_value", 44, d::Kind::Double)
+                .of("counter_value_field"),
             #[cfg(feature = "chrome")]
             d::optional("chrome_latency_info", 29, d::of!(crate ::ChromeLatencyInfo)),
             d::repeated("extra_counter_track_uuids", 31, d::Kind::Uint64),
-            d::optional("source_location", 33, d::of!(crate ::SourceLocation)),
-            d::optional("source_location_iid", 34, d::Kind::Uint64),
+            d::optional("source_location", 33, d::of!(crate ::SourceLocation))
+                .of("source_location_field"),
+            d::optional("source_location_iid", 34, d::Kind::Uint64)
+                .of("source_location_field"),
             #[cfg(feature = "chrome")]
             d::optional(
                 "chrome_frame_reporter",
@@ -830,11 +835,15 @@ impl TrackEvent {
                 d::of!(crate ::ChromeActiveProcesses),
             ),
             d::optional("screenshot", 50, d::of!(crate ::Screenshot)),
-            d::optional("correlation_id", 52, d::Kind::Uint64),
-            d::optional("correlation_id_str", 53, d::Kind::String),
-            d::optional("correlation_id_str_iid", 54, d::Kind::Uint64),
-            d::optional("callstack", 55, d::of!(TrackEventInlineCallstack)),
-            d::optional("callstack_iid", 56, d::Kind::Uint64),
+            d::optional("correlation_id", 52, d::Kind::Uint64)
+                .of("correlation_id_field"),
+            d::optional("correlation_id_str", 53, d::Kind::String)
+                .of("correlation_id_field"),
+            d::optional("correlation_id_str_iid", 54, d::Kind::Uint64)
+                .of("correlation_id_field"),
+            d::optional("callstack", 55, d::of!(TrackEventInlineCallstack))
+                .of("callstack_field"),
+            d::optional("callstack_iid", 56, d::Kind::Uint64).of("callstack_field"),
             d::optional("callstack_weight", 57, d::Kind::Double),
         ],
     );
@@ -1104,9 +1113,9 @@ impl TrackEventLegacyEvent {
             d::optional("phase", 2, d::Kind::Int32),
             d::optional("duration_us", 3, d::Kind::Int64),
             d::optional("thread_duration_us", 4, d::Kind::Int64),
-            d::optional("unscoped_id", 6, d::Kind::Uint64),
-            d::optional("local_id", 10, d::Kind::Uint64),
-            d::optional("global_id", 11, d::Kind::Uint64),
+            d::optional("unscoped_id", 6, d::Kind::Uint64).of("id"),
+            d::optional("local_id", 10, d::Kind::Uint64).of("id"),
+            d::optional("global_id", 11, d::Kind::Uint64).of("id"),
             d::optional("id_scope", 7, d::Kind::String),
             d::optional("bind_id", 8, d::Kind::Uint64),
             d::optional("use_async_tts", 9, d::Kind::Bool),

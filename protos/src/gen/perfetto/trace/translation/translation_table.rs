@@ -132,20 +132,25 @@ impl TranslationTable {
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
         "perfetto.protos.TranslationTable",
         &[
-            d::optional("chrome_histogram", 1, d::of!(ChromeHistorgramTranslationTable)),
-            d::optional("chrome_user_event", 2, d::of!(ChromeUserEventTranslationTable)),
+            d::optional("chrome_histogram", 1, d::of!(ChromeHistorgramTranslationTable))
+                .of("table"),
+            d::optional("chrome_user_event", 2, d::of!(ChromeUserEventTranslationTable))
+                .of("table"),
             d::optional(
-                "chrome_performance_mark",
-                3,
-                d::of!(ChromePerformanceMarkTranslationTable),
-            ),
-            d::optional("slice_name", 4, d::of!(SliceNameTranslationTable)),
+                    "chrome_performance_mark",
+                    3,
+                    d::of!(ChromePerformanceMarkTranslationTable),
+                )
+                .of("table"),
+            d::optional("slice_name", 4, d::of!(SliceNameTranslationTable)).of("table"),
             d::optional(
-                "process_track_name",
-                5,
-                d::of!(ProcessTrackNameTranslationTable),
-            ),
-            d::optional("chrome_study", 6, d::of!(ChromeStudyTranslationTable)),
+                    "process_track_name",
+                    5,
+                    d::of!(ProcessTrackNameTranslationTable),
+                )
+                .of("table"),
+            d::optional("chrome_study", 6, d::of!(ChromeStudyTranslationTable))
+                .of("table"),
         ],
     );
 }
