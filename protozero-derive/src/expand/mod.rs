@@ -63,6 +63,7 @@ pub(crate) fn message(message: &model::Message) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #impl_generics ::protozero::rt::owned::Encode for #ident #type_generics #where_clause {
+            #[inline]
             fn encode_fields(&self, out: &mut ::protozero::rt::owned::Encoder<'_>) {
                 #encode
             }
@@ -71,6 +72,7 @@ pub(crate) fn message(message: &model::Message) -> TokenStream {
         impl #merge_generics ::protozero::rt::owned::Merge<#input> for #ident #type_generics
         #where_clause
         {
+            #[inline]
             fn merge_field(
                 &mut self,
                 field: ::protozero::rt::Field<#input>,
@@ -96,9 +98,11 @@ fn extendable(message: &model::Message) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #impl_generics ::protozero::Extendable for #ident #type_generics #where_clause {
+            #[inline]
             fn unknown_fields(&self) -> &::protozero::UnknownFields {
                 &self.#unknown
             }
+            #[inline]
             fn unknown_fields_mut(&mut self) -> &mut ::protozero::UnknownFields {
                 &mut self.#unknown
             }
@@ -117,6 +121,7 @@ pub(crate) fn oneof(oneof: &model::Oneof) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #impl_generics ::protozero::rt::owned::Oneof for #ident #type_generics #where_clause {
+            #[inline]
             fn encode_member(&self, out: &mut ::protozero::rt::owned::Encoder<'_>) {
                 use ::protozero::rt::owned as __pb;
                 match self { #encode }
@@ -126,6 +131,7 @@ pub(crate) fn oneof(oneof: &model::Oneof) -> TokenStream {
         impl #merge_generics ::protozero::rt::owned::MergeOneof<#input> for #ident #type_generics
         #where_clause
         {
+            #[inline]
             fn merge_member(
                 slot: &mut ::core::option::Option<Self>,
                 field: &::protozero::rt::Field<#input>,
