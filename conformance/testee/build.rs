@@ -8,11 +8,14 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Module, file, and whether it needs the well-known types. The files share names of messages, so
-/// that each becomes a module of its own.
-const SCHEMAS: &[(&str, &str, bool)] = &[
-    ("conformance", "conformance/conformance.proto", false),
-    ("proto3", "google/protobuf/test_messages_proto3.proto", true),
+/// Module and file. The files share names of messages, so that each becomes a module of its own.
+const SCHEMAS: &[(&str, &str)] = &[
+    ("conformance", "conformance/conformance.proto"),
+    ("proto2", "google/protobuf/test_messages_proto2.proto"),
+    ("proto3", "google/protobuf/test_messages_proto3.proto"),
+    ("editions_proto2", "google/protobuf/test_messages_proto2_editions.proto"),
+    ("editions_proto3", "google/protobuf/test_messages_proto3_editions.proto"),
+    ("edition_2023", "google/protobuf/test_messages_edition2023.proto"),
 ];
 
 /// What the dynamic face knows.
@@ -24,8 +27,6 @@ const DESCRIBED: &[&str] = &[
     "google/protobuf/test_messages_edition2023.proto",
 ];
 
-const WELL_KNOWN: &[&str] = &["any", "duration", "field_mask", "struct", "timestamp", "wrappers"];
-
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=CONFORMANCE_INCLUDE");
@@ -36,20 +37,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let official = protoc_bin_vendored::include_path()?;
 
     let mut modules = String::new();
-    for (name, path, needs_well_known) in SCHEMAS {
-        let mut sources = vec![source(include, path)?];
-        if *needs_well_known {
-            for file in WELL_KNOWN {
-                sources.push(source(&official, &format!("google/protobuf/{file}.proto"))?);
-            }
-        }
+    for (name, path) in SCHEMAS {
+        let sources = vec![source(include, path)?];
         for file in generate(&Config {
             sources,
             faces: Faces { service: false, ..Faces::ALL },
             command: "conformance/testee/build.rs".to_owned(),
-            source_prefix: String::new(),
             root: format!("crate::schema::{name}"),
-            text_feature: None,
+            ..Config::default()
         })? {
             let path = out.join(name).join(&file.path);
             std::fs::create_dir_all(path.parent().unwrap_or(&out))?;

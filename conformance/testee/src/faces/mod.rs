@@ -1,5 +1,6 @@
 //! Three ways through our code from what a request holds to what it asks for.
 
+mod dynamic;
 mod owned;
 
 /// What a request holds.
@@ -27,6 +28,8 @@ pub enum Failure {
 pub enum Face {
     /// Generated owned messages.
     Owned,
+    /// Dynamic messages.
+    Dynamic,
 }
 
 impl Face {
@@ -34,13 +37,15 @@ impl Face {
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "owned" => Some(Self::Owned),
+            "dynamic" => Some(Self::Dynamic),
             _ => None,
         }
     }
 
     /// Whether this face offers the formats at all.
     pub fn takes(self, input: &Input<'_>, output: &Output) -> bool {
-        matches!((input, output), (Input::Binary(_), Output::Binary))
+        let is_binary = matches!((input, output), (Input::Binary(_), Output::Binary));
+        is_binary || matches!(self, Self::Dynamic)
     }
 
     /// Reads `input` as message `name` and writes it as `output`.
@@ -55,6 +60,7 @@ impl Face {
     ) -> Result<Vec<u8>, Failure> {
         match self {
             Self::Owned => owned::convert(name, input, output),
+            Self::Dynamic => dynamic::convert(name, input, output),
         }
     }
 }

@@ -1,0 +1,294 @@
+//! Random messages, straight onto the wire.
+//!
+//! Not built by any of the libraries that are compared: a library writes only what it likes to write,
+//! while a reader meets fields in any order, met twice, packed or not, with padded numbers.
+
+use prost_reflect::{ExtensionDescriptor, FieldDescriptor, Kind, MessageDescriptor};
+
+/// Randomness as a slice, so that proptest can shrink it: no byte left means zero.
+pub struct Entropy<'a>(pub &'a [u8]);
+
+/// What may come besides plain fields.
+#[derive(Clone, Copy, Debug)]
+pub struct Taste {
+    /// Fields the schema does not know.
+    pub unknown: bool,
+    /// Extensions the descriptors know.
+    pub extensions: bool,
+    /// A message where one was already: both become one.
+    pub merged: bool,
+    /// Groups the schema knows.
+    pub groups: bool,
+    /// Known numbers with a wire type of something else.
+    pub foreign: bool,
+    /// Enum numbers without a name.
+    pub nameless: bool,
+    /// Numbers of more bits than their field has, which lose the upper ones.
+    pub wide: bool,
+}
+
+impl Taste {
+    /// What every peer reads alike.
+    pub const TAME: Self = Self {
+        unknown: false,
+        merged: false,
+        extensions: false,
+        groups: false,
+        foreign: false,
+        nameless: false,
+        wide: false,
+    };
+}
+
+/// What a field or an extension looks like on the wire.
+struct Shape {
+    number: u32,
+    kind: Kind,
+    is_list: bool,
+    is_packed: bool,
+    is_group: bool,
+    is_required: bool,
+}
+
+impl Shape {
+    fn of_field(f: &FieldDescriptor) -> Self {
+        Self {
+            number: f.number(),
+            kind: f.kind(),
+            is_list: f.is_list(),
+            is_packed: f.is_packed(),
+            is_group: f.is_group(),
+            is_required: f.is_required(),
+        }
+    }
+
+    fn of_extension(e: &ExtensionDescriptor) -> Self {
+        Self {
+            number: e.number(),
+            kind: e.kind(),
+            is_list: e.is_list(),
+            is_packed: e.is_packed(),
+            is_group: e.is_group(),
+            is_required: false,
+        }
+    }
+}
+
+/// Deepest nesting: far below anybody's limit.
+const DEPTH_MAX: u32 = 6;
+
+/// Reserved in the schema.
+const UNKNOWN: u64 = 500;
+
+const VARINT: u64 = 0;
+const FIXED64: u64 = 1;
+const LEN: u64 = 2;
+const BEGIN: u64 = 3;
+const END: u64 = 4;
+const FIXED32: u64 = 5;
+
+impl Entropy<'_> {
+    fn byte(&mut self) -> u8 {
+        let (first, rest) = self.0.split_first().unwrap_or((&0, &[]));
+        self.0 = rest;
+        *first
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        let wide = usize::from(self.byte());
+        let value = if bound > 256 { wide << 8 | usize::from(self.byte()) } else { wide };
+        value % bound.max(1)
+    }
+
+    /// Small, huge and negative numbers all come up.
+    fn word(&mut self) -> u64 {
+        let len = self.byte() % 9;
+        let value = (0..len).fold(0, |v, _| v << 8 | u64::from(self.byte()));
+        if self.byte() % 4 == 3 { value.wrapping_neg() } else { value }
+    }
+
+    fn bytes(&mut self) -> Vec<u8> {
+        // Now and then beyond what one byte of length can say.
+        let len = match self.byte() {
+            255 => 200,
+            short => short % 12,
+        };
+        (0..len).map(|_| self.byte()).collect()
+    }
+
+    /// Fields of `of` and what `taste` adds, appended to `out`.
+    pub fn message(&mut self, of: &MessageDescriptor, taste: Taste, depth: u32, out: &mut Vec<u8>) {
+        let all: Vec<Shape> =
+            of.fields().filter(|f| !f.is_map()).map(|f| Shape::of_field(&f)).collect();
+        let welcome = |shape: &Shape| taste.groups || !shape.is_group;
+        let fields: Vec<&Shape> = all.iter().filter(|s| !s.is_required && welcome(s)).collect();
+        let extensions: Vec<Shape> =
+            of.extensions().map(|e| Shape::of_extension(&e)).filter(welcome).collect();
+        let mut met = Vec::new();
+        let count = if depth > DEPTH_MAX { 0 } else { self.below(if depth == 0 { 24 } else { 5 }) };
+        for _ in 0..count {
+            match self.byte() {
+                0..20 if taste.unknown => self.unknown(out, 0),
+                20..50 if taste.extensions && !extensions.is_empty() => {
+                    let at = self.below(extensions.len());
+                    self.field(&extensions[at], taste, depth, out);
+                }
+                _ if fields.is_empty() => {}
+                50..60 if taste.foreign => {
+                    let at = self.below(fields.len());
+                    self.foreign(fields[at], out);
+                }
+                _ => {
+                    let shape = fields[self.below(fields.len())];
+                    let is_single = matches!(shape.kind, Kind::Message(_)) && !shape.is_list;
+                    if !is_single || taste.merged || !met.contains(&shape.number) {
+                        met.push(shape.number);
+                        self.field(shape, taste, depth, out);
+                    }
+                }
+            }
+        }
+        // Also deep down, or the message would be refused.
+        for shape in all.iter().filter(|s| s.is_required) {
+            self.field(shape, taste, depth, out);
+        }
+    }
+
+    fn field(&mut self, shape: &Shape, taste: Taste, depth: u32, out: &mut Vec<u8>) {
+        let tag = |wire: u64| u64::from(shape.number) << 3 | wire;
+        match &shape.kind {
+            Kind::Message(of) => {
+                let mut body = Vec::new();
+                self.message(of, taste, depth + 1, &mut body);
+                if shape.is_group {
+                    self.varint(tag(BEGIN), out);
+                    out.extend(body);
+                    self.varint(tag(END), out);
+                } else {
+                    self.run(tag(LEN), &body, out);
+                }
+            }
+            Kind::Bytes => {
+                let value = self.bytes();
+                self.run(tag(LEN), &value, out);
+            }
+            Kind::String => {
+                let value = String::from_utf8_lossy(&self.bytes()).into_owned();
+                self.run(tag(LEN), value.as_bytes(), out);
+            }
+            kind => {
+                // Either way whatever the schema says: a reader takes both.
+                let is_unusual = self.byte().is_multiple_of(4);
+                if shape.is_list && shape.is_packed != is_unusual {
+                    let mut run = Vec::new();
+                    for _ in 0..self.byte() % 5 {
+                        self.scalar(kind, taste, &mut run);
+                    }
+                    return self.run(tag(LEN), &run, out);
+                }
+                for _ in 0..if shape.is_list { self.byte() % 3 } else { 1 } {
+                    self.varint(tag(wire(kind)), out);
+                    self.scalar(kind, taste, out);
+                }
+            }
+        }
+    }
+
+    fn run(&mut self, tag: u64, body: &[u8], out: &mut Vec<u8>) {
+        self.varint(tag, out);
+        self.varint(body.len() as u64, out);
+        out.extend(body);
+    }
+
+    fn scalar(&mut self, kind: &Kind, taste: Taste, out: &mut Vec<u8>) {
+        let word = self.word();
+        let value = match kind {
+            // Any number but NaN, which is not even equal to itself.
+            Kind::Float => return out.extend((word as i32 as f32 / 8.0).to_le_bytes()),
+            Kind::Double => return out.extend((word as i64 as f64 / 8.0).to_le_bytes()),
+            Kind::Fixed32 | Kind::Sfixed32 => return out.extend((word as u32).to_le_bytes()),
+            Kind::Fixed64 | Kind::Sfixed64 => return out.extend(word.to_le_bytes()),
+            Kind::Bool if !taste.wide => word & 1,
+            Kind::Int32 if !taste.wide => word as i32 as i64 as u64,
+            Kind::Uint32 | Kind::Sint32 if !taste.wide => u64::from(word as u32),
+            Kind::Enum(e) => {
+                if taste.nameless && self.byte().is_multiple_of(4) {
+                    word as i32 as i64 as u64
+                } else {
+                    let numbers: Vec<i32> = e.values().map(|v| v.number()).collect();
+                    i64::from(numbers[word as usize % numbers.len()]) as u64
+                }
+            }
+            _ => word,
+        };
+        self.varint(value, out);
+    }
+
+    /// A known number with another wire type: nobody's field.
+    fn foreign(&mut self, shape: &Shape, out: &mut Vec<u8>) {
+        let is_number = !matches!(shape.kind, Kind::Message(_) | Kind::String | Kind::Bytes);
+        let own = if shape.is_group { BEGIN } else { wire(&shape.kind) };
+        let wire = [VARINT, FIXED64, LEN, FIXED32][self.below(4)];
+        if wire != own && !(is_number && wire == LEN) {
+            self.value(u64::from(shape.number), wire, out);
+        }
+    }
+
+    /// A field of a number that is nobody's. Canonical and always the same number, since some write
+    /// it anew and in the order of numbers.
+    fn unknown(&mut self, out: &mut Vec<u8>, depth: u32) {
+        if self.byte().is_multiple_of(5) && depth < 4 {
+            canonical(UNKNOWN << 3 | BEGIN, out);
+            for _ in 0..self.byte() % 3 {
+                self.unknown(out, depth + 1);
+            }
+            return canonical(UNKNOWN << 3 | END, out);
+        }
+        let wire = [VARINT, FIXED64, LEN, FIXED32][self.below(4)];
+        self.value(UNKNOWN, wire, out);
+    }
+
+    fn value(&mut self, number: u64, wire: u64, out: &mut Vec<u8>) {
+        canonical(number << 3 | wire, out);
+        match wire {
+            VARINT => canonical(self.word(), out),
+            FIXED64 => out.extend(self.word().to_le_bytes()),
+            FIXED32 => out.extend((self.word() as u32).to_le_bytes()),
+            _ => {
+                let value = self.bytes();
+                canonical(value.len() as u64, out);
+                out.extend(value);
+            }
+        }
+    }
+
+    /// Mostly canonical, sometimes padded.
+    fn varint(&mut self, value: u64, out: &mut Vec<u8>) {
+        let start = out.len();
+        canonical(value, out);
+        // Five bytes are what every reader takes for a tag or a length.
+        if out.len() - start < 5 && self.byte().is_multiple_of(16) {
+            if let Some(last) = out.last_mut() {
+                *last |= 0x80;
+            }
+            out.push(0);
+        }
+    }
+}
+
+fn canonical(mut value: u64, out: &mut Vec<u8>) {
+    while value > 0x7f {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn wire(kind: &Kind) -> u64 {
+    match kind {
+        Kind::Fixed64 | Kind::Sfixed64 | Kind::Double => FIXED64,
+        Kind::Fixed32 | Kind::Sfixed32 | Kind::Float => FIXED32,
+        Kind::String | Kind::Bytes | Kind::Message(_) => LEN,
+        _ => VARINT,
+    }
+}

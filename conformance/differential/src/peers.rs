@@ -1,0 +1,166 @@
+//! The other implementations, each as something that reads bytes, compares and writes.
+
+use prost::Message as _;
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+use protobuf::descriptor::field_descriptor_proto::Type;
+use protobuf::descriptor::{DescriptorProto, FileDescriptorSet};
+use protobuf::reflect::{FileDescriptor, MessageDescriptor as PbMessage, ReflectEqMode};
+use protobuf::{Message as _, MessageDyn};
+use std::marker::PhantomData;
+
+/// One implementation and one message of the schema.
+pub trait Peer {
+    fn name(&self) -> &'static str;
+
+    /// Whether both are encodings of one value.
+    ///
+    /// # Errors
+    /// What the peer has against either, or the two values.
+    fn same(&self, one: &[u8], other: &[u8]) -> Result<(), String>;
+
+    /// The value as this peer writes it.
+    ///
+    /// # Errors
+    /// What the peer has against the bytes.
+    fn again(&self, bytes: &[u8]) -> Result<Vec<u8>, String>;
+
+    /// Whether unknown fields come back, and in their order.
+    fn keeps_unknown(&self) -> bool {
+        false
+    }
+}
+
+fn compare<T: PartialEq>(one: T, other: T, show: impl Fn(&T) -> String) -> Result<(), String> {
+    if one == other { Ok(()) } else { Err(format!("{}\nis not\n{}", show(&one), show(&other))) }
+}
+
+/// prost's generated messages: no extensions, no unknown fields.
+pub struct Prost<M>(PhantomData<M>);
+
+impl<M> Prost<M> {
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<M: prost::Message + Default + PartialEq + std::fmt::Debug> Peer for Prost<M> {
+    fn name(&self) -> &'static str {
+        "prost"
+    }
+
+    fn same(&self, one: &[u8], other: &[u8]) -> Result<(), String> {
+        let decode = |bytes| M::decode(bytes).map_err(|e| e.to_string());
+        compare(decode(one)?, decode(other)?, |m| format!("{m:?}"))
+    }
+
+    fn again(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        M::decode(bytes).map(|m| m.encode_to_vec()).map_err(|e| e.to_string())
+    }
+}
+
+/// prost-reflect's dynamic messages: extensions, groups and unknown fields.
+pub struct Reflect(pub MessageDescriptor);
+
+impl Reflect {
+    /// The message `name`.
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn new(name: &str) -> Self {
+        let pool = DescriptorPool::decode(crate::DESCRIPTORS).expect("our own descriptors");
+        Self(pool.get_message_by_name(name).expect("a message of the schema"))
+    }
+
+    /// # Errors
+    /// The bytes are no message.
+    pub fn decode(&self, bytes: &[u8]) -> Result<DynamicMessage, String> {
+        DynamicMessage::decode(self.0.clone(), bytes).map_err(|e| e.to_string())
+    }
+}
+
+impl Peer for Reflect {
+    fn name(&self) -> &'static str {
+        "prost-reflect"
+    }
+
+    fn same(&self, one: &[u8], other: &[u8]) -> Result<(), String> {
+        // Written once more, since a default that was read and one that is absent differ till then.
+        let settled = |bytes| self.decode(&self.again(bytes)?);
+        compare(settled(one)?, settled(other)?, |m| m.to_text_format())
+    }
+
+    fn again(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        self.decode(bytes).map(|m| m.encode_to_vec())
+    }
+
+    fn keeps_unknown(&self) -> bool {
+        true
+    }
+}
+
+/// rust-protobuf's dynamic messages: unknown fields, but neither groups nor extensions.
+///
+/// Its dynamic writer drops every zero of a proto3 schema, also where presence shows. So that it
+/// still has something to say about presence, it writes as if the schema were proto2.
+pub struct RustProtobuf {
+    reader: PbMessage,
+    writer: PbMessage,
+}
+
+impl RustProtobuf {
+    /// The message `name`.
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn new(name: &str) -> Self {
+        let mut set = FileDescriptorSet::parse_from_bytes(crate::DESCRIPTORS).expect("descriptors");
+        // It refuses a schema with groups altogether.
+        for file in &mut set.file {
+            file.extension.clear();
+            file.message_type.iter_mut().for_each(without_groups);
+        }
+        let find = |set: &FileDescriptorSet| {
+            let files =
+                FileDescriptor::new_dynamic_fds(set.file.clone(), &[]).expect("descriptors");
+            let name = format!(".{name}");
+            let found = files.iter().find_map(|file| file.message_by_full_name(&name));
+            found.expect("a message of the schema")
+        };
+        let reader = find(&set);
+        set.file.iter_mut().for_each(|file| file.syntax = Some("proto2".to_owned()));
+        Self { reader, writer: find(&set) }
+    }
+}
+
+fn without_groups(message: &mut DescriptorProto) {
+    message.field.retain(|field| field.type_() != Type::TYPE_GROUP);
+    message.extension.clear();
+    message.nested_type.iter_mut().for_each(without_groups);
+}
+
+fn decode(of: &PbMessage, bytes: &[u8]) -> Result<Box<dyn MessageDyn>, String> {
+    of.parse_from_bytes(bytes).map_err(|e| e.to_string())
+}
+
+fn again(of: &PbMessage, bytes: &[u8]) -> Result<Vec<u8>, String> {
+    decode(of, bytes)?.write_to_bytes_dyn().map_err(|e| e.to_string())
+}
+
+impl Peer for RustProtobuf {
+    fn name(&self) -> &'static str {
+        "rust-protobuf"
+    }
+
+    fn same(&self, one: &[u8], other: &[u8]) -> Result<(), String> {
+        let settled = |bytes| decode(&self.reader, &again(&self.reader, bytes)?);
+        let (one, other) = (settled(one)?, settled(other)?);
+        if one.reflect_eq_dyn(&*other, &ReflectEqMode::default()) {
+            return Ok(());
+        }
+        Err(format!("{one}\nis not\n{other}"))
+    }
+
+    fn again(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        again(&self.writer, bytes)
+    }
+}

@@ -1,0 +1,132 @@
+//! The ways of our own code from bytes to bytes of the same value.
+
+use protozero::Message;
+use protozero::dynamic::{DynamicMessage, MessageDescriptor, Pool};
+use std::marker::PhantomData;
+
+/// One way, and one message of the schema.
+pub trait Way {
+    fn name(&self) -> &'static str;
+
+    /// The value read and written.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes, or with ourselves.
+    fn again(&self, bytes: &[u8]) -> Result<Vec<u8>, String>;
+
+    /// Whether both are encodings of one value.
+    ///
+    /// # Errors
+    /// They are not.
+    fn same(&self, one: &[u8], other: &[u8]) -> Result<(), String>;
+
+    /// Whether extensions are fields like others; else they are unknown ones.
+    fn knows_extensions(&self) -> bool {
+        true
+    }
+}
+
+fn compare<T: PartialEq>(one: &T, other: &T) -> Result<(), String> {
+    if one == other { Ok(()) } else { Err("another value".to_owned()) }
+}
+
+/// Generated structs.
+pub struct Owned<M>(PhantomData<M>);
+
+impl<M: Message> Owned<M> {
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+fn decode<M: Message>(bytes: &[u8]) -> Result<M, String> {
+    M::decode(bytes).map_err(|e| e.to_string())
+}
+
+impl<M: Message> Way for Owned<M> {
+    fn name(&self) -> &'static str {
+        "owned"
+    }
+
+    fn again(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        let message: M = decode(bytes)?;
+        let again = message.encode_to_vec();
+        compare(&message, &decode(&again)?).map_err(|e| format!("own encoding: {e}"))?;
+        Ok(again)
+    }
+
+    fn same(&self, one: &[u8], other: &[u8]) -> Result<(), String> {
+        compare(&decode::<M>(one)?, &decode(other)?)
+    }
+
+    fn knows_extensions(&self) -> bool {
+        false
+    }
+}
+
+/// Dynamic messages.
+pub struct Dynamic(MessageDescriptor);
+
+impl Dynamic {
+    /// The message `name`.
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn new(name: &str) -> Self {
+        let pool = Pool::decode(crate::DESCRIPTORS).expect("descriptors");
+        Self(pool.message(name).expect("a message of the schema"))
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Result<DynamicMessage, String> {
+        DynamicMessage::decode(self.0.clone(), bytes).map_err(|e| e.to_string())
+    }
+}
+
+impl Way for Dynamic {
+    fn name(&self) -> &'static str {
+        "dynamic"
+    }
+
+    fn again(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        let message = self.decode(bytes)?;
+        let again = message.encode();
+        compare(&message, &self.decode(&again)?).map_err(|e| format!("own encoding: {e}"))?;
+        Ok(again)
+    }
+
+    fn same(&self, one: &[u8], other: &[u8]) -> Result<(), String> {
+        compare(&self.decode(one)?, &self.decode(other)?)
+    }
+}
+
+/// Dynamic messages, printed and parsed on the way.
+pub struct Text(Dynamic);
+
+impl Text {
+    /// The message `name`.
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn new(name: &str) -> Self {
+        Self(Dynamic::new(name))
+    }
+}
+
+impl Way for Text {
+    fn name(&self) -> &'static str {
+        "text"
+    }
+
+    fn again(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        let message = self.0.decode(bytes)?;
+        let text = message.to_text();
+        let parsed = DynamicMessage::from_text(self.0.0.clone(), &text);
+        let parsed = parsed.map_err(|e| format!("{text}\n{e}"))?;
+        compare(&message, &parsed).map_err(|e| format!("{text}\n{e}"))?;
+        Ok(parsed.encode())
+    }
+
+    fn same(&self, one: &[u8], other: &[u8]) -> Result<(), String> {
+        self.0.same(one, other)
+    }
+}

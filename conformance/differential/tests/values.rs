@@ -1,0 +1,55 @@
+//! Values: what one reads another reads, whoever wrote it.
+
+use differential::entropy::Taste;
+use differential::peers::{Peer, Prost, Reflect, RustProtobuf};
+use differential::ways::{Dynamic, Owned, Text, Way};
+use differential::{cases, hex, ours, theirs};
+use protozero::Message;
+use std::fmt::Debug;
+
+/// Ours to each peer, each peer to ours.
+fn agree(name: &str, taste: Taste, ways: &[&dyn Way], peers: &[&dyn Peer]) {
+    cases(&Reflect::new(name).0, taste, |bytes| {
+        for way in ways {
+            let again = way.again(bytes).map_err(|e| format!("{}: {e}", way.name()))?;
+            for peer in peers {
+                peer.same(bytes, &again).map_err(|e| {
+                    format!("{} wrote {}, {} reads: {e}", way.name(), hex(&again), peer.name())
+                })?;
+            }
+        }
+        for peer in peers.iter().filter(|p| !taste.unknown || p.keeps_unknown()) {
+            let again = peer.again(bytes).map_err(|e| format!("{}: {e}", peer.name()))?;
+            for way in ways.iter().filter(|w| !taste.extensions || w.knows_extensions()) {
+                way.same(bytes, &again).map_err(|e| {
+                    format!("{} wrote {}, {} reads: {e}", peer.name(), hex(&again), way.name())
+                })?;
+            }
+        }
+        Ok(())
+    });
+}
+
+/// What each peer can be asked, one question after the other.
+fn all<M, P>(name: &str)
+where
+    M: Message,
+    P: prost::Message + Default + PartialEq + Debug,
+{
+    let (owned, dynamic, text) = (Owned::<M>::new(), Dynamic::new(name), Text::new(name));
+    let (prost, reflect, rust) = (Prost::<P>::new(), Reflect::new(name), RustProtobuf::new(name));
+    agree(name, Taste::TAME, &[&owned, &dynamic, &text], &[&prost, &reflect, &rust]);
+    // rust-protobuf replaces a message that is met again.
+    let merged = Taste { merged: true, ..Taste::TAME };
+    agree(name, Taste { groups: true, ..merged }, &[&owned, &dynamic, &text], &[&prost, &reflect]);
+    // prost forgets what it does not know, and rust-protobuf in what order it came.
+    let unknown = Taste { unknown: true, ..Taste::TAME };
+    agree(name, unknown, &[&owned, &dynamic], &[&prost, &reflect, &rust]);
+    let extensions = Taste { extensions: true, groups: true, unknown: true, ..merged };
+    agree(name, extensions, &[&owned, &dynamic], &[&reflect]);
+}
+
+#[test]
+fn proto3() {
+    all::<ours::sink3::Sink, theirs::sink::three::Sink>("sink.three.Sink");
+}
