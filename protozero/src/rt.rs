@@ -2,9 +2,11 @@
 //!
 //! All is generic over the field number, so that tags are constants of the code they end up in.
 
+pub use crate::__reader as reader;
 pub use crate::decode::{
-    DecodeContext, Field, Fields, Malformed, PackedFixed32, PackedFixed64, PackedVarint, Reader,
-    TypedField, TypedReader, Value,
+    DecodeContext, Field, Fields, Malformed, MessageReader, PackedFixed32, PackedFixed64,
+    PackedVarint, Reader, Repeated, Table, Text, TypedField, TypedFields, Unknown, Value, kind, last,
+    last_of, table,
 };
 pub use crate::encode::Scope;
 pub use crate::error::{DecodeError, DecodeErrorKind, WriteError};
@@ -153,6 +155,18 @@ pub fn decode<M: crate::Message>(bytes: &[u8]) -> Result<M, CallError> {
 #[cfg(feature = "alloc")]
 pub fn encode<M: crate::Message>(message: &M) -> alloc::vec::Vec<u8> {
     message.encode_to_vec()
+}
+
+/// Reads a field of kind `K`.
+///
+/// # Errors
+/// As [`kind::Read::read`].
+#[inline(always)]
+pub fn read<'a, T: kind::Read<'a, K>, K: kind::Kind>(
+    fields: &mut Fields<'a>,
+    tag: u32,
+) -> Result<T, Malformed> {
+    T::read(fields, tag)
 }
 
 /// Enters a packed run, from within a [`TypedField::read`].

@@ -17,7 +17,7 @@ use super::group::group;
 use super::reader::field;
 use super::take::{self, Taken};
 use crate::error::{DecodeError, DecodeErrorKind};
-use crate::wire::tag::VARINT;
+use crate::wire::tag::{self, VARINT};
 use crate::wire::zigzag;
 
 /// Something is wrong with the field being read; what and where, [`Fields::fail`] finds out.
@@ -98,6 +98,21 @@ impl<'a> Fields<'a> {
         self.take(|rest| unknown(start, tag, rest))
     }
 
+    /// Passes over the field whose tag was just read, whatever it is.
+    ///
+    /// # Errors
+    /// As [`Fields::unknown`].
+    #[inline]
+    pub fn skip(&mut self, tag: u32) -> Result<(), Malformed> {
+        match tag & 7 {
+            tag::VARINT => self.take(take::varint).map(drop),
+            tag::FIXED64 => self.take(take::array::<8>).map(drop),
+            tag::LEN => self.take(take::bytes).map(drop),
+            tag::FIXED32 => self.take(take::array::<4>).map(drop),
+            _ => self.unknown(tag).map(drop),
+        }
+    }
+
     /// Reads the body of the group whose tag was just read, and passes over its end tag.
     ///
     /// # Errors
@@ -128,6 +143,45 @@ impl<'a> Fields<'a> {
             }
             Err(_) => Err(Malformed),
         }
+    }
+}
+
+/// A part of a message: from the first field of interest to the last one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Span<'a> {
+    /// From the first field to the end of the message.
+    from: &'a [u8],
+    /// Bytes of the message after the last field.
+    left: usize,
+    /// Bytes of the message.
+    len: usize,
+}
+
+impl<'a> Span<'a> {
+    /// All of a message.
+    #[inline]
+    pub(super) const fn all(bytes: &'a [u8]) -> Self {
+        Self { from: bytes, left: 0, len: bytes.len() }
+    }
+
+    /// The fields in it; offsets of errors count from the beginning of the message.
+    #[inline]
+    pub(super) fn fields(&self) -> Fields<'a> {
+        let len = self.from.len().saturating_sub(self.left);
+        let part = self.from.get(..len).unwrap_or_default();
+        Fields { len: self.len - self.left, ..Fields::new(part) }
+    }
+
+    /// Passes over the field whose tag was just read, and takes it in.
+    #[inline]
+    pub(super) fn extend(&mut self, fields: &mut Fields<'a>, tag: u32) -> Result<(), Malformed> {
+        fields.skip(tag)?;
+        if self.from.is_empty() {
+            self.from = fields.start;
+            self.len = fields.len;
+        }
+        self.left = fields.rest.len();
+        Ok(())
     }
 }
 

@@ -8,17 +8,21 @@
 //! What is not protobuf ends the walk with a [`DecodeError`](crate::DecodeError); so ends a message
 //! that stops in the middle of a field.
 
+mod face;
 mod field;
 mod fields;
 #[cfg(feature = "alloc")]
 mod frames;
 mod group;
+pub mod kind;
 pub mod limits;
+mod named;
 mod packed;
 mod pieces;
 mod reader;
 mod scattered;
 mod take;
+mod text;
 mod typed;
 
 pub use field::{Field, Value};
@@ -26,11 +30,13 @@ pub use fields::{Fields, Malformed};
 #[cfg(feature = "alloc")]
 pub use frames::{FRAME_BYTES_MAX, Frame, FrameReader, Frames};
 pub use limits::DecodeContext;
+pub use named::{Elements, Repeated, Table, Unknown, UnknownIter, last, last_of, table};
 pub use packed::{PackedFixed32, PackedFixed64, PackedVarint};
 pub use pieces::Pieces;
 pub use reader::Reader;
 pub use scattered::{ScatteredField, ScatteredReader, ScatteredValue, ScatteredVarints};
-pub use typed::{TypedField, TypedFields, TypedReader};
+pub use text::Text;
+pub use typed::{MessageReader, TypedField, TypedFields};
 
 #[cfg(all(test, feature = "alloc"))]
 mod props;

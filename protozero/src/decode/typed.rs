@@ -1,9 +1,9 @@
 //! What all generated readers have in common: a message where it lies, and an iterator over its
 //! fields, lazy and in wire order, that stops at the first error.
 //!
-//! A generated reader is [`TypedReader`] with an enum of the message's fields; the enum alone knows
-//! tags. The reader is only the bytes, so that a variant with a nested message stays small; what
-//! iterating takes is in [`TypedFields`].
+//! A generated reader comes with an enum of the message's fields, which alone knows tags. The reader
+//! is only the bytes, so that a variant with a nested message stays small; what iterating takes is in
+//! [`TypedFields`].
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -19,65 +19,33 @@ pub trait TypedField<'a>: Sized {
     /// # Errors
     /// [`Malformed`], about which [`Fields::fail`] knows more.
     fn read(fields: &mut Fields<'a>, tag: u32) -> Result<Option<Self>, Malformed>;
+
+    /// Whether the message has a field that is written with `tag`.
+    fn knows(tag: u32) -> bool;
 }
 
-/// A message, read where it lies: `for field in reader`.
-///
-/// Unknown fields are yielded, packed runs come one by one, nested messages are not entered until
-/// somebody iterates over them. After an error there are no more fields; only a string that is not
-/// UTF-8 can be passed over.
-pub struct TypedReader<'a, F> {
-    bytes: &'a [u8],
-    kind: PhantomData<fn() -> F>,
-}
+/// A generated reader: the bytes of a message, of which the type is known.
+pub trait MessageReader<'a>: Copy {
+    /// Its fields.
+    type Field: TypedField<'a>;
 
-impl<'a, F> TypedReader<'a, F> {
     /// Reads the message encoded in `bytes`.
-    #[inline]
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, kind: PhantomData }
-    }
-
-    /// The encoded message.
-    #[inline]
-    #[must_use]
-    pub const fn bytes(&self) -> &'a [u8] {
-        self.bytes
-    }
-
-    /// Its fields, as `into_iter` gives them.
-    #[inline]
-    #[must_use]
-    pub const fn iter(&self) -> TypedFields<'a, F> {
-        TypedFields { fields: Fields::new(self.bytes), kind: PhantomData }
-    }
-}
-
-impl<'a, F: TypedField<'a>> IntoIterator for TypedReader<'a, F> {
-    type Item = Result<F, DecodeError>;
-    type IntoIter = TypedFields<'a, F>;
-
-    #[inline]
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
-impl<'a, F: TypedField<'a>> IntoIterator for &TypedReader<'a, F> {
-    type Item = Result<F, DecodeError>;
-    type IntoIter = TypedFields<'a, F>;
-
-    #[inline]
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
+    fn from_bytes(bytes: &'a [u8]) -> Self;
 }
 
 /// The fields of a message, in wire order.
 pub struct TypedFields<'a, F> {
     fields: Fields<'a>,
     kind: PhantomData<fn() -> F>,
+}
+
+impl<'a, F> TypedFields<'a, F> {
+    /// The fields of the message encoded in `bytes`.
+    #[inline]
+    #[must_use]
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self { fields: Fields::new(bytes), kind: PhantomData }
+    }
 }
 
 impl<'a, F: TypedField<'a>> Iterator for TypedFields<'a, F> {
@@ -102,24 +70,19 @@ impl<'a, F: TypedField<'a>> Iterator for TypedFields<'a, F> {
 
 impl<'a, F: TypedField<'a>> FusedIterator for TypedFields<'a, F> {}
 
-// By hand, since a derive would ask the same of the field enum, which contains readers itself.
-macro_rules! plain {
-    ($type:ident, $inner:ident) => {
-        impl<F> Clone for $type<'_, F> {
-            #[inline]
-            fn clone(&self) -> Self {
-                *self
-            }
-        }
-
-        impl<F> Copy for $type<'_, F> {}
-
-        impl<F> fmt::Debug for $type<'_, F> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_tuple(stringify!($type)).field(&self.$inner).finish()
-            }
-        }
-    };
+// By hand, since a derive would ask the same of the field enum.
+impl<F> Clone for TypedFields<'_, F> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
 }
-plain!(TypedReader, bytes);
-plain!(TypedFields, fields);
+
+impl<F> Copy for TypedFields<'_, F> {}
+
+impl<F> fmt::Debug for TypedFields<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TypedFields").field(&self.fields).finish()
+    }
+}
+
