@@ -14,21 +14,43 @@ const WIDTH: usize = 120;
 ///
 /// # Errors
 /// When the tokens are no Rust file: a bug of an emitter, reported against the source it worked on.
-pub(crate) fn format(header: &str, source: &str, tokens: TokenStream) -> Result<String, Error> {
+pub(crate) fn format(
+    header: &str,
+    source: &str,
+    tokens: TokenStream,
+    texts: &[String],
+) -> Result<String, Error> {
     let file: syn::File = syn::parse2(tokens).map_err(|e| Error {
         file: source.to_owned(),
         line: 0,
         column: 0,
         message: format!("generated code does not parse: {e}"),
     })?;
-    Ok(format!("// {header}\n\n{}", fold(&prettyplease::unparse(&file))))
+    Ok(format!("// {header}\n\n{}", fold(&prettyplease::unparse(&file), texts)))
 }
 
-/// Joins attributes with what they are on, and small bodies with their heads.
-fn fold(text: &str) -> String {
+/// Joins attributes with what they are on, and small bodies with their heads; puts `texts` where their
+/// numbers stand.
+fn fold(text: &str, texts: &[String]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
         lines.push(line.to_owned());
+        if let [.., head, number, _] = lines.as_slice()
+            && head == "verbatim! {"
+            && let Some(text) = number
+                .trim()
+                .trim_end_matches("usize")
+                .parse()
+                .ok()
+                .and_then(|at: usize| texts.get(at))
+        {
+            lines.truncate(lines.len() - 3);
+            if !lines.last().is_none_or(|last| last.is_empty()) {
+                lines.push(String::new());
+            }
+            lines.extend(text.lines().map(str::to_owned));
+            continue;
+        }
         if !fold_body(&mut lines) {
             fold_attribute(&mut lines);
         }

@@ -103,6 +103,9 @@ pub struct Config {
     /// Every enum is open: a number this build does not know is a value like any other. Without
     /// it the schema decides, and proto2's enums are closed: such a number is an unknown field.
     pub open_enums: bool,
+    /// Readers give strings as [`Text`](https://docs.rs/protozero), which is checked when somebody
+    /// asks for a `str`, instead of as `&str`, which is checked when it is read.
+    pub lazy_utf8: bool,
     /// Cargo feature of the receiving crate that descriptors hide behind; none: always there.
     pub text_feature: Option<String>,
     /// Areas: path prefix of `.proto` files to the Cargo feature of the receiving crate that their

@@ -48,6 +48,8 @@ pub(crate) struct MessageNames {
     pub reader: String,
     /// The enum a reader yields.
     pub field: String,
+    /// The struct a reader becomes in one pass.
+    pub table: String,
     /// One enum per oneof.
     pub oneofs: Vec<String>,
 }
@@ -79,6 +81,7 @@ impl Names {
                     writer: types.take(format!("{base}Writer")),
                     reader: types.take(format!("{base}Reader")),
                     field: types.take(format!("{base}Field")),
+                    table: types.take(format!("{base}Table")),
                     oneofs: m
                         .oneofs
                         .iter()

@@ -5,8 +5,8 @@
 pub use crate::__reader as reader;
 pub use crate::decode::{
     DecodeContext, Field, Fields, Malformed, MessageReader, PackedFixed32, PackedFixed64,
-    PackedVarint, Reader, Repeated, Table, Text, TypedField, TypedFields, Unknown, Value, kind, last,
-    last_of, table,
+    PackedVarint, Reader, Repeated, Table, Text, TypedField, TypedFields, Unknown, Value, kind,
+    last, last_of, table,
 };
 pub use crate::encode::Scope;
 pub use crate::error::{DecodeError, DecodeErrorKind, WriteError};

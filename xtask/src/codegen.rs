@@ -90,6 +90,7 @@ fn config(root: &Path) -> Result<Config, String> {
         open_enums: true,
         text_feature: Some("text".into()),
         features: AREAS.iter().map(|(path, area)| ((*path).into(), (*area).into())).collect(),
+        ..Config::default()
     })
 }
 

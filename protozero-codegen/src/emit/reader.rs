@@ -1,81 +1,127 @@
-//! Readers: a lazy pass over a message's fields, matched by whole tag.
+//! Readers: a line per field, of which `rt::reader!` makes the reader, the enum of its fields and its
+//! table.
 
-use proc_macro2::{Literal, TokenStream};
-use quote::quote;
+use std::fmt::Write as _;
 
-use super::{Context, ident, rt, summary};
+use proc_macro2::TokenStream;
+
+use super::{Context, first_sentence};
 use crate::model::{Field, Kind, Label, MessageId};
-use crate::names::variants;
+use crate::names::{Taken, raw, variants};
 
 const PACKED: u32 = 2;
+const BEGIN_GROUP: u32 = 3;
+
+/// Columns a line may take with its attribute in front.
+const WIDTH: usize = 120;
 
 pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let message = &cx.schema.messages[id.0];
     let names = cx.names.message(id);
-    let (reader, field) = (ident(&names.reader), ident(&names.field));
-    let variants: Vec<_> =
-        variants(message, &["Unknown"], |_| true).into_iter().flatten().collect();
-    let declared = message.fields.iter().zip(&variants).map(|(f, variant)| {
-        let doc = summary(&f.comment);
-        let ty = borrowed(cx, f);
-        let gate = cx.gate(f);
-        quote! { #doc #gate #variant(#ty), }
-    });
-    let arms = message.fields.iter().zip(&variants).map(|(f, variant)| {
-        let tag = Literal::u32_unsuffixed(f.number << 3 | f.kind.wire_type());
-        let read = rt(f.kind);
-        let gate = cx.gate(f);
-        let value = match f.kind {
-            Kind::Enum(id) => {
-                let ty = cx.enumeration(id);
-                quote! { #ty(f.enumeration()?) }
-            }
-            Kind::Message(id) => {
-                let reader = cx.reader(id);
-                quote! { #reader::new(f.bytes()?) }
-            }
-            _ => quote! { f.#read()? },
-        };
-        let run = (f.label == Label::Repeated && f.kind.packable()).then(|| {
-            let run = Literal::u32_unsuffixed(f.number << 3 | PACKED);
-            quote! { #gate #run => return rt::run(f, #tag), }
-        });
-        quote! { #gate #tag => Self::#variant(#value), #run }
-    });
+    let variants = variants(message, &["Unknown"], |_| true).into_iter().flatten();
+    // What every reader and table has.
+    let fixed = ["new", "bytes", "iter", "into_iter", "from_bytes", "table", "unknown_fields"];
+    let mut taken = Taken::new(&fixed);
+    let methods: Vec<_> = message.fields.iter().map(|f| raw(&taken.take(f.name.clone()))).collect();
+    let lines: Vec<_> = message
+        .fields
+        .iter()
+        .zip(variants)
+        .zip(&methods)
+        .map(|((f, variant), method)| {
+            let tag = f.number << 3 | if f.delimited { BEGIN_GROUP } else { f.kind.wire_type() };
+            let run = match f.label {
+                Label::Repeated if f.kind.packable() => {
+                    format!(" | {}", f.number << 3 | PACKED)
+                }
+                _ => String::new(),
+            };
+            let (ty, kind) = (borrowed(cx, f), kind(f));
+            (f, format!("{variant}({ty}) {method} = {tag}{run} as {kind};"))
+        })
+        .collect();
     let full = message.path.full();
-    let reader_doc = format!(" Reads a `{full}` where it lies, field by field.");
-    let field_doc = format!(" A field of a `{full}`.");
-    quote! {
-        #[doc = #reader_doc]
-        pub type #reader<'a> = rt::TypedReader<'a, #field<'a>>;
-        #[doc = #field_doc]
-        #[derive(Clone, Copy, Debug)]
-        pub enum #field<'a> {
-            #(#declared)*
-            /// A field this build does not know, or one of a foreign wire type.
-            Unknown(rt::Field<'a>),
+    let mut out = format!(
+        "rt::reader! {{\n    \"{full}\": {}, {}, {};\n",
+        names.reader, names.field, names.table
+    );
+    let repeated = |f: &Field| f.label == Label::Repeated;
+    section(cx, &mut out, "one", &lines, |f| !repeated(f) && f.oneof.is_none());
+    section(cx, &mut out, "many", &lines, repeated);
+    for (at, oneof) in message.oneofs.iter().enumerate() {
+        let head = format!("oneof {}", raw(&taken.take(oneof.name.clone())));
+        section(cx, &mut out, &head, &lines, |f| f.oneof == Some(at));
+    }
+    out.push('}');
+    cx.verbatim(out)
+}
+
+/// The lines of the fields that `keep` selects, if there are any.
+fn section(
+    cx: &Context<'_>,
+    out: &mut String,
+    head: &str,
+    lines: &[(&Field, String)],
+    keep: impl Fn(&Field) -> bool,
+) {
+    let mut lines = lines.iter().filter(|(f, _)| keep(f)).peekable();
+    if lines.peek().is_none() {
+        return;
+    }
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "    {head} {{");
+    for (f, line) in lines {
+        if let Some(doc) = first_sentence(&f.comment) {
+            let _ = writeln!(out, "        /// {doc}");
         }
-        impl<'a> rt::TypedField<'a> for #field<'a> {
-            #[inline(always)]
-            fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-                let field = match tag {
-                    #(#arms)*
-                    _ => Self::Unknown(f.unknown(tag)?),
-                };
-                Ok(Some(field))
+        let gate = cx.gate_feature(f).map(|feature| format!("#[cfg(feature = \"{feature}\")]"));
+        let _ = match gate {
+            Some(gate) if gate.len() + line.len() + 9 > WIDTH => {
+                writeln!(out, "        {gate}\n        {line}")
             }
-        }
+            Some(gate) => writeln!(out, "        {gate} {line}"),
+            None => writeln!(out, "        {line}"),
+        };
+    }
+    out.push_str("    }\n");
+}
+
+/// The type in `protozero::rt::kind`.
+fn kind(f: &Field) -> &'static str {
+    match f.kind {
+        Kind::Int32 => "Int32",
+        Kind::Int64 => "Int64",
+        Kind::Uint32 => "Uint32",
+        Kind::Uint64 => "Uint64",
+        Kind::Sint32 => "Sint32",
+        Kind::Sint64 => "Sint64",
+        Kind::Fixed32 => "Fixed32",
+        Kind::Fixed64 => "Fixed64",
+        Kind::Sfixed32 => "Sfixed32",
+        Kind::Sfixed64 => "Sfixed64",
+        Kind::Float => "Float",
+        Kind::Double => "Double",
+        Kind::Bool => "Bool",
+        Kind::String => "String",
+        Kind::Bytes => "Bytes",
+        Kind::Enum(_) => "Enumeration",
+        Kind::Message(_) if f.delimited => "Group",
+        Kind::Message(_) => "Message",
     }
 }
 
-fn borrowed(cx: &Context<'_>, f: &Field) -> TokenStream {
-    match f.kind {
-        Kind::String => quote! { &'a str },
-        Kind::Bytes => quote! { &'a [u8] },
-        Kind::Message(id) => {
-            let reader = cx.reader(id);
-            quote! { #reader<'a> }
-        }
+fn borrowed(cx: &Context<'_>, f: &Field) -> String {
+    let tokens = match f.kind {
+        Kind::String if cx.config.lazy_utf8 => return "rt::Text<'a>".into(),
+        Kind::String => return "&'a str".into(),
+        Kind::Bytes => return "&'a [u8]".into(),
+        Kind::Message(id) => return format!("{}<'a>", spaceless(cx.reader(id))),
         kind => cx.scalar(kind),
-    }
+    };
+    spaceless(tokens)
+}
+
+/// A path as one writes it.
+fn spaceless(tokens: TokenStream) -> String {
+    tokens.to_string().replace(' ', "")
 }

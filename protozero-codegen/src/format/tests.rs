@@ -15,7 +15,9 @@ fn what_fits_on_one_line_stands_there() {
                 #[must_use]
                 pub fn branch(&self) -> u32 { if self.a { 1 } else { 2 } }
             }
+            verbatim! { 1usize }
         },
+        &[String::new(), "rt::reader! {\n  a b;\n}".to_owned()],
     );
     insta::assert_snapshot!(text.unwrap(), @r"
     // Header.
@@ -27,12 +29,16 @@ fn what_fits_on_one_line_stands_there() {
         #[inline]
         #[must_use] pub fn branch(&self) -> u32 { if self.a { 1 } else { 2 } }
     }
+
+    rt::reader! {
+      a b;
+    }
     ");
 }
 
 #[test]
 fn nonsense_is_an_error_not_a_file() {
-    let error = super::format("Header.", "a.proto", quote! { pub fn }).unwrap_err();
+    let error = super::format("Header.", "a.proto", quote! { pub fn }, &[]).unwrap_err();
     assert_eq!(error.file, "a.proto");
     assert!(error.message.starts_with("generated code does not parse"), "{error}");
 }

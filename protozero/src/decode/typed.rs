@@ -85,4 +85,3 @@ impl<F> fmt::Debug for TypedFields<'_, F> {
         f.debug_tuple("TypedFields").field(&self.fields).finish()
     }
 }
-

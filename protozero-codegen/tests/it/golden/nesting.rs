@@ -118,39 +118,22 @@ impl TreeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.Tree` where it lies, field by field.
-pub type TreeReader<'a> = rt::TypedReader<'a, TreeField<'a>>;
-/// A field of a `cases.Tree`.
-#[derive(Clone, Copy, Debug)]
-pub enum TreeField<'a> {
-    Left(TreeReader<'a>),
-    Children(TreeReader<'a>),
-    Leaf(TreeLeafReader<'a>),
-    Number(u32),
-    Text(&'a str),
-    OtherLeaf(TreeLeafReader<'a>),
-    Subtree(TreeReader<'a>),
-    Kind(TreeLeafKind),
-    Raw(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TreeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Left(TreeReader::new(f.bytes()?)),
-            18 => Self::Children(TreeReader::new(f.bytes()?)),
-            26 => Self::Leaf(TreeLeafReader::new(f.bytes()?)),
-            32 => Self::Number(f.uint32()?),
-            42 => Self::Text(f.string()?),
-            50 => Self::OtherLeaf(TreeLeafReader::new(f.bytes()?)),
-            58 => Self::Subtree(TreeReader::new(f.bytes()?)),
-            64 => Self::Kind(TreeLeafKind(f.enumeration()?)),
-            74 => Self::Raw(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.Tree": TreeReader, TreeField, TreeTable;
+    one {
+        Left(TreeReader<'a>) left = 10 as Message;
+        Leaf(TreeLeafReader<'a>) leaf = 26 as Message;
+    }
+    many {
+        Children(TreeReader<'a>) children = 18 as Message;
+    }
+    oneof value {
+        Number(u32) number = 32 as Uint32;
+        Text(&'a str) text = 42 as String;
+        OtherLeaf(TreeLeafReader<'a>) other_leaf = 50 as Message;
+        Subtree(TreeReader<'a>) subtree = 58 as Message;
+        Kind(TreeLeafKind) kind = 64 as Enumeration;
+        Raw(&'a [u8]) raw = 74 as Bytes;
     }
 }
 
@@ -199,25 +182,11 @@ impl TreeLeafWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.Tree.Leaf` where it lies, field by field.
-pub type TreeLeafReader<'a> = rt::TypedReader<'a, TreeLeafField<'a>>;
-/// A field of a `cases.Tree.Leaf`.
-#[derive(Clone, Copy, Debug)]
-pub enum TreeLeafField<'a> {
-    Kind(TreeLeafKind),
-    Scalars(crate::golden::ScalarsReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TreeLeafField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Kind(TreeLeafKind(f.enumeration()?)),
-            18 => Self::Scalars(crate::golden::ScalarsReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.Tree.Leaf": TreeLeafReader, TreeLeafField, TreeLeafTable;
+    one {
+        Kind(TreeLeafKind) kind = 8 as Enumeration;
+        Scalars(crate::golden::ScalarsReader<'a>) scalars = 18 as Message;
     }
 }
 
@@ -277,39 +246,20 @@ impl OptionWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.Option` where it lies, field by field.
-pub type OptionReader<'a> = rt::TypedReader<'a, OptionField<'a>>;
-/// A field of a `cases.Option`.
-#[derive(Clone, Copy, Debug)]
-pub enum OptionField<'a> {
-    Type(i32),
-    Self_(i32),
-    UnknownFields(i32),
-    AppendRaw(i32),
-    Sub(TreeReader<'a>),
-    SubRaw(i32),
-    FooBar(i32),
-    Unknown_(i32),
-    As(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for OptionField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Type(f.int32()?),
-            16 => Self::Self_(f.int32()?),
-            24 => Self::UnknownFields(f.int32()?),
-            32 => Self::AppendRaw(f.int32()?),
-            42 => Self::Sub(TreeReader::new(f.bytes()?)),
-            48 => Self::SubRaw(f.int32()?),
-            56 => Self::FooBar(f.int32()?),
-            72 => Self::Unknown_(f.int32()?),
-            80 => Self::As(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.Option": OptionReader, OptionField, OptionTable;
+    one {
+        Type(i32) r#type = 8 as Int32;
+        Self_(i32) self_ = 16 as Int32;
+        UnknownFields(i32) unknown_fields_ = 24 as Int32;
+        AppendRaw(i32) append_raw = 32 as Int32;
+        Sub(TreeReader<'a>) sub = 42 as Message;
+        SubRaw(i32) sub_raw = 48 as Int32;
+        FooBar(i32) fooBar = 56 as Int32;
+        Unknown_(i32) Unknown = 72 as Int32;
+    }
+    oneof r#match {
+        As(i32) r#as = 80 as Int32;
     }
 }
 
@@ -352,23 +302,10 @@ impl TreeLeafWriter_<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.TreeLeaf` where it lies, field by field.
-pub type TreeLeafReader_<'a> = rt::TypedReader<'a, TreeLeafField_<'a>>;
-/// A field of a `cases.TreeLeaf`.
-#[derive(Clone, Copy, Debug)]
-pub enum TreeLeafField_<'a> {
-    S(TreeLeafSelf),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TreeLeafField_<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::S(TreeLeafSelf(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.TreeLeaf": TreeLeafReader_, TreeLeafField_, TreeLeafTable_;
+    one {
+        S(TreeLeafSelf) s = 8 as Enumeration;
     }
 }
 
@@ -399,22 +336,8 @@ impl ExtendedWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.Extended` where it lies, field by field.
-pub type ExtendedReader<'a> = rt::TypedReader<'a, ExtendedField<'a>>;
-/// A field of a `cases.Extended`.
-#[derive(Clone, Copy, Debug)]
-pub enum ExtendedField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ExtendedField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "cases.Extended": ExtendedReader, ExtendedField, ExtendedTable;
 }
 
 impl Extended {

@@ -98,51 +98,27 @@ impl ThreeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.three.Three` where it lies, field by field.
-pub type ThreeReader<'a> = rt::TypedReader<'a, ThreeField<'a>>;
-/// A field of a `cases.three.Three`.
-#[derive(Clone, Copy, Debug)]
-pub enum ThreeField<'a> {
-    Number(i32),
-    Maybe(i32),
-    Text(&'a str),
-    Numbers(i32),
-    Modes(ThreeMode),
-    Counts(ThreeCountsEntryReader<'a>),
-    Threes(ThreeThreesEntryReader<'a>),
-    Inner(ThreeReader<'a>),
-    Mode(ThreeMode),
-    Real(f64),
-    Raw(&'a [u8]),
-    Yes(bool),
-    Left(i32),
-    Right(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ThreeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Number(f.int32()?),
-            16 => Self::Maybe(f.int32()?),
-            26 => Self::Text(f.string()?),
-            32 => Self::Numbers(f.int32()?),
-            34 => return rt::run(f, 32),
-            40 => Self::Modes(ThreeMode(f.enumeration()?)),
-            42 => return rt::run(f, 40),
-            50 => Self::Counts(ThreeCountsEntryReader::new(f.bytes()?)),
-            58 => Self::Threes(ThreeThreesEntryReader::new(f.bytes()?)),
-            66 => Self::Inner(ThreeReader::new(f.bytes()?)),
-            72 => Self::Mode(ThreeMode(f.enumeration()?)),
-            81 => Self::Real(f.double()?),
-            90 => Self::Raw(f.bytes()?),
-            96 => Self::Yes(f.bool()?),
-            104 => Self::Left(f.int32()?),
-            114 => Self::Right(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.three.Three": ThreeReader, ThreeField, ThreeTable;
+    one {
+        Number(i32) number = 8 as Int32;
+        Maybe(i32) maybe = 16 as Int32;
+        Text(&'a str) text = 26 as String;
+        Inner(ThreeReader<'a>) inner = 66 as Message;
+        Mode(ThreeMode) mode = 72 as Enumeration;
+        Real(f64) real = 81 as Double;
+        Raw(&'a [u8]) raw = 90 as Bytes;
+        Yes(bool) yes = 96 as Bool;
+    }
+    many {
+        Numbers(i32) numbers = 32 | 34 as Int32;
+        Modes(ThreeMode) modes = 40 | 42 as Enumeration;
+        Counts(ThreeCountsEntryReader<'a>) counts = 50 as Message;
+        Threes(ThreeThreesEntryReader<'a>) threes = 58 as Message;
+    }
+    oneof pick {
+        Left(i32) left = 104 as Int32;
+        Right(&'a str) right = 114 as String;
     }
 }
 
@@ -192,25 +168,11 @@ impl ThreeCountsEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.three.Three.CountsEntry` where it lies, field by field.
-pub type ThreeCountsEntryReader<'a> = rt::TypedReader<'a, ThreeCountsEntryField<'a>>;
-/// A field of a `cases.three.Three.CountsEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum ThreeCountsEntryField<'a> {
-    Key(&'a str),
-    Value(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ThreeCountsEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Key(f.string()?),
-            16 => Self::Value(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.three.Three.CountsEntry": ThreeCountsEntryReader, ThreeCountsEntryField, ThreeCountsEntryTable;
+    one {
+        Key(&'a str) key = 10 as String;
+        Value(i32) value = 16 as Int32;
     }
 }
 
@@ -238,24 +200,10 @@ impl ThreeThreesEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.three.Three.ThreesEntry` where it lies, field by field.
-pub type ThreeThreesEntryReader<'a> = rt::TypedReader<'a, ThreeThreesEntryField<'a>>;
-/// A field of a `cases.three.Three.ThreesEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum ThreeThreesEntryField<'a> {
-    Key(i32),
-    Value(ThreeReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ThreeThreesEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Key(f.int32()?),
-            18 => Self::Value(ThreeReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.three.Three.ThreesEntry": ThreeThreesEntryReader, ThreeThreesEntryField, ThreeThreesEntryTable;
+    one {
+        Key(i32) key = 8 as Int32;
+        Value(ThreeReader<'a>) value = 18 as Message;
     }
 }

@@ -163,98 +163,46 @@ impl ScalarsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.Scalars` where it lies, field by field.
-pub type ScalarsReader<'a> = rt::TypedReader<'a, ScalarsField<'a>>;
-/// A field of a `cases.Scalars`.
-#[derive(Clone, Copy, Debug)]
-pub enum ScalarsField<'a> {
-    /// Singular ones.
-    AInt32(i32),
-    AInt64(i64),
-    AUint32(u32),
-    AUint64(u64),
-    ASint32(i32),
-    ASint64(i64),
-    AFixed32(u32),
-    AFixed64(u64),
-    ASfixed32(i32),
-    ASfixed64(i64),
-    AFloat(f32),
-    ADouble(f64),
-    ABool(bool),
-    AString(&'a str),
-    ABytes(&'a [u8]),
-    ALevel(Level),
-    Must(i32),
-    /// Repeated ones.
-    RInt32(i32),
-    RSint64(i64),
-    RFixed32(u32),
-    RDouble(f64),
-    RString(&'a str),
-    RBytes(&'a [u8]),
-    RLevel(Level),
-    /// Packed ones.
-    PInt32(i32),
-    PSint32(i32),
-    PFixed64(u64),
-    PFloat(f32),
-    PBool(bool),
-    PLevel(Level),
-    /// Gone.
-    Old(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ScalarsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AInt32(f.int32()?),
-            16 => Self::AInt64(f.int64()?),
-            24 => Self::AUint32(f.uint32()?),
-            32 => Self::AUint64(f.uint64()?),
-            40 => Self::ASint32(f.sint32()?),
-            48 => Self::ASint64(f.sint64()?),
-            61 => Self::AFixed32(f.fixed32()?),
-            65 => Self::AFixed64(f.fixed64()?),
-            77 => Self::ASfixed32(f.sfixed32()?),
-            81 => Self::ASfixed64(f.sfixed64()?),
-            93 => Self::AFloat(f.float()?),
-            97 => Self::ADouble(f.double()?),
-            104 => Self::ABool(f.bool()?),
-            114 => Self::AString(f.string()?),
-            122 => Self::ABytes(f.bytes()?),
-            128 => Self::ALevel(Level(f.enumeration()?)),
-            136 => Self::Must(f.int32()?),
-            808 => Self::RInt32(f.int32()?),
-            810 => return rt::run(f, 808),
-            848 => Self::RSint64(f.sint64()?),
-            850 => return rt::run(f, 848),
-            861 => Self::RFixed32(f.fixed32()?),
-            858 => return rt::run(f, 861),
-            897 => Self::RDouble(f.double()?),
-            898 => return rt::run(f, 897),
-            914 => Self::RString(f.string()?),
-            922 => Self::RBytes(f.bytes()?),
-            928 => Self::RLevel(Level(f.enumeration()?)),
-            930 => return rt::run(f, 928),
-            16008 => Self::PInt32(f.int32()?),
-            16010 => return rt::run(f, 16008),
-            16040 => Self::PSint32(f.sint32()?),
-            16042 => return rt::run(f, 16040),
-            16065 => Self::PFixed64(f.fixed64()?),
-            16066 => return rt::run(f, 16065),
-            16093 => Self::PFloat(f.float()?),
-            16090 => return rt::run(f, 16093),
-            16104 => Self::PBool(f.bool()?),
-            16106 => return rt::run(f, 16104),
-            4294967288 => Self::PLevel(Level(f.enumeration()?)),
-            4294967290 => return rt::run(f, 4294967288),
-            144 => Self::Old(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.Scalars": ScalarsReader, ScalarsField, ScalarsTable;
+    one {
+        /// Singular ones.
+        AInt32(i32) a_int32 = 8 as Int32;
+        AInt64(i64) a_int64 = 16 as Int64;
+        AUint32(u32) a_uint32 = 24 as Uint32;
+        AUint64(u64) a_uint64 = 32 as Uint64;
+        ASint32(i32) a_sint32 = 40 as Sint32;
+        ASint64(i64) a_sint64 = 48 as Sint64;
+        AFixed32(u32) a_fixed32 = 61 as Fixed32;
+        AFixed64(u64) a_fixed64 = 65 as Fixed64;
+        ASfixed32(i32) a_sfixed32 = 77 as Sfixed32;
+        ASfixed64(i64) a_sfixed64 = 81 as Sfixed64;
+        AFloat(f32) a_float = 93 as Float;
+        ADouble(f64) a_double = 97 as Double;
+        ABool(bool) a_bool = 104 as Bool;
+        AString(&'a str) a_string = 114 as String;
+        ABytes(&'a [u8]) a_bytes = 122 as Bytes;
+        ALevel(Level) a_level = 128 as Enumeration;
+        Must(i32) must = 136 as Int32;
+        /// Gone.
+        Old(i32) old = 144 as Int32;
+    }
+    many {
+        /// Repeated ones.
+        RInt32(i32) r_int32 = 808 | 810 as Int32;
+        RSint64(i64) r_sint64 = 848 | 850 as Sint64;
+        RFixed32(u32) r_fixed32 = 861 | 858 as Fixed32;
+        RDouble(f64) r_double = 897 | 898 as Double;
+        RString(&'a str) r_string = 914 as String;
+        RBytes(&'a [u8]) r_bytes = 922 as Bytes;
+        RLevel(Level) r_level = 928 | 930 as Enumeration;
+        /// Packed ones.
+        PInt32(i32) p_int32 = 16008 | 16010 as Int32;
+        PSint32(i32) p_sint32 = 16040 | 16042 as Sint32;
+        PFixed64(u64) p_fixed64 = 16065 | 16066 as Fixed64;
+        PFloat(f32) p_float = 16093 | 16090 as Float;
+        PBool(bool) p_bool = 16104 | 16106 as Bool;
+        PLevel(Level) p_level = 4294967288 | 4294967290 as Enumeration;
     }
 }
 
@@ -356,37 +304,17 @@ impl DefaultsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.Defaults` where it lies, field by field.
-pub type DefaultsReader<'a> = rt::TypedReader<'a, DefaultsField<'a>>;
-/// A field of a `cases.Defaults`.
-#[derive(Clone, Copy, Debug)]
-pub enum DefaultsField<'a> {
-    Number(i32),
-    Big(u64),
-    Ratio(f64),
-    Infinite(f32),
-    Yes(bool),
-    Text(&'a str),
-    Raw(&'a [u8]),
-    Level(Level),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DefaultsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Number(f.int32()?),
-            16 => Self::Big(f.uint64()?),
-            25 => Self::Ratio(f.double()?),
-            37 => Self::Infinite(f.float()?),
-            40 => Self::Yes(f.bool()?),
-            50 => Self::Text(f.string()?),
-            58 => Self::Raw(f.bytes()?),
-            64 => Self::Level(Level(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.Defaults": DefaultsReader, DefaultsField, DefaultsTable;
+    one {
+        Number(i32) number = 8 as Int32;
+        Big(u64) big = 16 as Uint64;
+        Ratio(f64) ratio = 25 as Double;
+        Infinite(f32) infinite = 37 as Float;
+        Yes(bool) yes = 40 as Bool;
+        Text(&'a str) text = 50 as String;
+        Raw(&'a [u8]) raw = 58 as Bytes;
+        Level(Level) level = 64 as Enumeration;
     }
 }
 
@@ -426,22 +354,8 @@ impl EmptyWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.Empty` where it lies, field by field.
-pub type EmptyReader<'a> = rt::TypedReader<'a, EmptyField<'a>>;
-/// A field of a `cases.Empty`.
-#[derive(Clone, Copy, Debug)]
-pub enum EmptyField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for EmptyField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "cases.Empty": EmptyReader, EmptyField, EmptyTable;
 }
 
 impl Empty {

@@ -33,32 +33,13 @@ impl AndroidEnergyConsumerWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidEnergyConsumer` where it lies, field by field.
-pub type AndroidEnergyConsumerReader<'a> = rt::TypedReader<
-    'a,
-    AndroidEnergyConsumerField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidEnergyConsumer`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidEnergyConsumerField<'a> {
-    EnergyConsumerId(i32),
-    Ordinal(i32),
-    Type(&'a str),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidEnergyConsumerField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::EnergyConsumerId(f.int32()?),
-            16 => Self::Ordinal(f.int32()?),
-            26 => Self::Type(f.string()?),
-            34 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidEnergyConsumer": AndroidEnergyConsumerReader, AndroidEnergyConsumerField, AndroidEnergyConsumerTable;
+    one {
+        EnergyConsumerId(i32) energy_consumer_id = 8 as Int32;
+        Ordinal(i32) ordinal = 16 as Int32;
+        Type(&'a str) r#type = 26 as String;
+        Name(&'a str) name = 34 as String;
     }
 }
 
@@ -101,26 +82,10 @@ impl AndroidEnergyConsumerDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidEnergyConsumerDescriptor` where it lies, field by field.
-pub type AndroidEnergyConsumerDescriptorReader<'a> = rt::TypedReader<
-    'a,
-    AndroidEnergyConsumerDescriptorField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidEnergyConsumerDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidEnergyConsumerDescriptorField<'a> {
-    EnergyConsumers(AndroidEnergyConsumerReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidEnergyConsumerDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::EnergyConsumers(AndroidEnergyConsumerReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidEnergyConsumerDescriptor": AndroidEnergyConsumerDescriptorReader, AndroidEnergyConsumerDescriptorField, AndroidEnergyConsumerDescriptorTable;
+    many {
+        EnergyConsumers(AndroidEnergyConsumerReader<'a>) energy_consumers = 10 as Message;
     }
 }
 

@@ -44,32 +44,15 @@ impl CommitDataRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CommitDataRequest` where it lies, field by field.
-pub type CommitDataRequestReader<'a> = rt::TypedReader<'a, CommitDataRequestField<'a>>;
-/// A field of a `perfetto.protos.CommitDataRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum CommitDataRequestField<'a> {
-    ChunksToMove(CommitDataRequestChunksToMoveReader<'a>),
-    ChunksToPatch(CommitDataRequestChunkToPatchReader<'a>),
-    /// Answers the service's flush of this id: everything before it is committed now.
-    FlushRequestId(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CommitDataRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::ChunksToMove(CommitDataRequestChunksToMoveReader::new(f.bytes()?))
-            }
-            18 => {
-                Self::ChunksToPatch(CommitDataRequestChunkToPatchReader::new(f.bytes()?))
-            }
-            24 => Self::FlushRequestId(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CommitDataRequest": CommitDataRequestReader, CommitDataRequestField, CommitDataRequestTable;
+    one {
+        /// Answers the service's flush of this id: everything before it is committed now.
+        FlushRequestId(u64) flush_request_id = 24 as Uint64;
+    }
+    many {
+        ChunksToMove(CommitDataRequestChunksToMoveReader<'a>) chunks_to_move = 10 as Message;
+        ChunksToPatch(CommitDataRequestChunkToPatchReader<'a>) chunks_to_patch = 18 as Message;
     }
 }
 
@@ -129,39 +112,19 @@ impl CommitDataRequestChunksToMoveWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CommitDataRequest.ChunksToMove` where it lies, field by field.
-pub type CommitDataRequestChunksToMoveReader<'a> = rt::TypedReader<
-    'a,
-    CommitDataRequestChunksToMoveField<'a>,
->;
-/// A field of a `perfetto.protos.CommitDataRequest.ChunksToMove`.
-#[derive(Clone, Copy, Debug)]
-pub enum CommitDataRequestChunksToMoveField<'a> {
-    /// Index of the page in the shared memory, from 0.
-    Page(u32),
-    /// Index of the chunk in its page, from 0.
-    Chunk(u32),
-    /// The service's buffer the chunk belongs in; 16 bits.
-    TargetBuffer(u32),
-    /// The chunk itself, header included, when there is no shared memory to take it from.
-    Data(&'a [u8]),
-    /// The last packet of `data` is still being written.
-    ChunkIncomplete(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CommitDataRequestChunksToMoveField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Page(f.uint32()?),
-            16 => Self::Chunk(f.uint32()?),
-            24 => Self::TargetBuffer(f.uint32()?),
-            34 => Self::Data(f.bytes()?),
-            40 => Self::ChunkIncomplete(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CommitDataRequest.ChunksToMove": CommitDataRequestChunksToMoveReader, CommitDataRequestChunksToMoveField, CommitDataRequestChunksToMoveTable;
+    one {
+        /// Index of the page in the shared memory, from 0.
+        Page(u32) page = 8 as Uint32;
+        /// Index of the chunk in its page, from 0.
+        Chunk(u32) chunk = 16 as Uint32;
+        /// The service's buffer the chunk belongs in; 16 bits.
+        TargetBuffer(u32) target_buffer = 24 as Uint32;
+        /// The chunk itself, header included, when there is no shared memory to take it from.
+        Data(&'a [u8]) data = 34 as Bytes;
+        /// The last packet of `data` is still being written.
+        ChunkIncomplete(bool) chunk_incomplete = 40 as Bool;
     }
 }
 
@@ -220,40 +183,20 @@ impl CommitDataRequestChunkToPatchWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CommitDataRequest.ChunkToPatch` where it lies, field by field.
-pub type CommitDataRequestChunkToPatchReader<'a> = rt::TypedReader<
-    'a,
-    CommitDataRequestChunkToPatchField<'a>,
->;
-/// A field of a `perfetto.protos.CommitDataRequest.ChunkToPatch`.
-#[derive(Clone, Copy, Debug)]
-pub enum CommitDataRequestChunkToPatchField<'a> {
-    /// The buffer the chunk went to.
-    TargetBuffer(u32),
-    /// With `chunk_id`, names the chunk among those of this producer.
-    WriterId(u32),
-    /// 32 bits, wrapping.
-    ChunkId(u32),
-    Patches(CommitDataRequestChunkToPatchPatchReader<'a>),
-    /// More will follow for this chunk: it may not be read yet.
-    HasMorePatches(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CommitDataRequestChunkToPatchField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TargetBuffer(f.uint32()?),
-            16 => Self::WriterId(f.uint32()?),
-            24 => Self::ChunkId(f.uint32()?),
-            34 => {
-                Self::Patches(CommitDataRequestChunkToPatchPatchReader::new(f.bytes()?))
-            }
-            40 => Self::HasMorePatches(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CommitDataRequest.ChunkToPatch": CommitDataRequestChunkToPatchReader, CommitDataRequestChunkToPatchField, CommitDataRequestChunkToPatchTable;
+    one {
+        /// The buffer the chunk went to.
+        TargetBuffer(u32) target_buffer = 8 as Uint32;
+        /// With `chunk_id`, names the chunk among those of this producer.
+        WriterId(u32) writer_id = 16 as Uint32;
+        /// 32 bits, wrapping.
+        ChunkId(u32) chunk_id = 24 as Uint32;
+        /// More will follow for this chunk: it may not be read yet.
+        HasMorePatches(bool) has_more_patches = 40 as Bool;
+    }
+    many {
+        Patches(CommitDataRequestChunkToPatchPatchReader<'a>) patches = 34 as Message;
     }
 }
 
@@ -303,30 +246,13 @@ impl CommitDataRequestChunkToPatchPatchWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CommitDataRequest.ChunkToPatch.Patch` where it lies, field by field.
-pub type CommitDataRequestChunkToPatchPatchReader<'a> = rt::TypedReader<
-    'a,
-    CommitDataRequestChunkToPatchPatchField<'a>,
->;
-/// A field of a `perfetto.protos.CommitDataRequest.ChunkToPatch.Patch`.
-#[derive(Clone, Copy, Debug)]
-pub enum CommitDataRequestChunkToPatchPatchField<'a> {
-    /// From the first byte of the chunk's payload.
-    Offset(u32),
-    /// Exactly four bytes: a redundantly encoded length.
-    Data(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CommitDataRequestChunkToPatchPatchField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Offset(f.uint32()?),
-            18 => Self::Data(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CommitDataRequest.ChunkToPatch.Patch": CommitDataRequestChunkToPatchPatchReader, CommitDataRequestChunkToPatchPatchField, CommitDataRequestChunkToPatchPatchTable;
+    one {
+        /// From the first byte of the chunk's payload.
+        Offset(u32) offset = 8 as Uint32;
+        /// Exactly four bytes: a redundantly encoded length.
+        Data(&'a [u8]) data = 18 as Bytes;
     }
 }
 

@@ -94,62 +94,29 @@ impl DataSourceDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DataSourceDescriptor` where it lies, field by field.
-pub type DataSourceDescriptorReader<'a> = rt::TypedReader<
-    'a,
-    DataSourceDescriptorField<'a>,
->;
-/// A field of a `perfetto.protos.DataSourceDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum DataSourceDescriptorField<'a> {
-    /// What a config asks for, such as `linux.process_stats`.
-    Name(&'a str),
-    /// The service must wait for NotifyDataSourceStopped before it takes the instance for stopped.
-    WillNotifyOnStop(bool),
-    /// Likewise with NotifyDataSourceStarted.
-    WillNotifyOnStart(bool),
-    /// The source can be told to forget interned data and start over.
-    HandlesIncrementalStateClear(bool),
-    /// What GPU counters the source offers.
-    GpuCounterDescriptor(crate::GpuCounterDescriptorReader<'a>),
-    /// What categories the source offers.
-    TrackEventDescriptor(crate::TrackEventDescriptorReader<'a>),
-    /// Tells apart several sources of one name of one producer, so that one can be updated.
-    Id(u64),
-    /// What atrace categories the source offers.
-    FtraceDescriptor(crate::FtraceDescriptorReader<'a>),
-    /// The source writes nothing that needs flushing; the service leaves it out of flushes.
-    NoFlush(bool),
-    /// How the service may fold patches of this source into a state while its buffer wraps.
-    ProtovmProgram(crate::VmProgramReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DataSourceDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::WillNotifyOnStop(f.bool()?),
-            24 => Self::WillNotifyOnStart(f.bool()?),
-            32 => Self::HandlesIncrementalStateClear(f.bool()?),
-            42 => {
-                Self::GpuCounterDescriptor(
-                    crate::GpuCounterDescriptorReader::new(f.bytes()?),
-                )
-            }
-            50 => {
-                Self::TrackEventDescriptor(
-                    crate::TrackEventDescriptorReader::new(f.bytes()?),
-                )
-            }
-            56 => Self::Id(f.uint64()?),
-            66 => Self::FtraceDescriptor(crate::FtraceDescriptorReader::new(f.bytes()?)),
-            72 => Self::NoFlush(f.bool()?),
-            82 => Self::ProtovmProgram(crate::VmProgramReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DataSourceDescriptor": DataSourceDescriptorReader, DataSourceDescriptorField, DataSourceDescriptorTable;
+    one {
+        /// What a config asks for, such as `linux.process_stats`.
+        Name(&'a str) name = 10 as String;
+        /// The service must wait for NotifyDataSourceStopped before it takes the instance for stopped.
+        WillNotifyOnStop(bool) will_notify_on_stop = 16 as Bool;
+        /// Likewise with NotifyDataSourceStarted.
+        WillNotifyOnStart(bool) will_notify_on_start = 24 as Bool;
+        /// The source can be told to forget interned data and start over.
+        HandlesIncrementalStateClear(bool) handles_incremental_state_clear = 32 as Bool;
+        /// What GPU counters the source offers.
+        GpuCounterDescriptor(crate::GpuCounterDescriptorReader<'a>) gpu_counter_descriptor = 42 as Message;
+        /// What categories the source offers.
+        TrackEventDescriptor(crate::TrackEventDescriptorReader<'a>) track_event_descriptor = 50 as Message;
+        /// Tells apart several sources of one name of one producer, so that one can be updated.
+        Id(u64) id = 56 as Uint64;
+        /// What atrace categories the source offers.
+        FtraceDescriptor(crate::FtraceDescriptorReader<'a>) ftrace_descriptor = 66 as Message;
+        /// The source writes nothing that needs flushing; the service leaves it out of flushes.
+        NoFlush(bool) no_flush = 72 as Bool;
+        /// How the service may fold patches of this source into a state while its buffer wraps.
+        ProtovmProgram(crate::VmProgramReader<'a>) protovm_program = 82 as Message;
     }
 }
 

@@ -123,23 +123,10 @@ impl FileDescriptorSetWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FileDescriptorSet` where it lies, field by field.
-pub type FileDescriptorSetReader<'a> = rt::TypedReader<'a, FileDescriptorSetField<'a>>;
-/// A field of a `perfetto.protos.FileDescriptorSet`.
-#[derive(Clone, Copy, Debug)]
-pub enum FileDescriptorSetField<'a> {
-    File(FileDescriptorProtoReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FileDescriptorSetField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::File(FileDescriptorProtoReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FileDescriptorSet": FileDescriptorSetReader, FileDescriptorSetField, FileDescriptorSetTable;
+    many {
+        File(FileDescriptorProtoReader<'a>) file = 10 as Message;
     }
 }
 
@@ -199,42 +186,19 @@ impl FileDescriptorProtoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FileDescriptorProto` where it lies, field by field.
-pub type FileDescriptorProtoReader<'a> = rt::TypedReader<
-    'a,
-    FileDescriptorProtoField<'a>,
->;
-/// A field of a `perfetto.protos.FileDescriptorProto`.
-#[derive(Clone, Copy, Debug)]
-pub enum FileDescriptorProtoField<'a> {
-    Name(&'a str),
-    Package(&'a str),
-    Dependency(&'a str),
-    MessageType(DescriptorProtoReader<'a>),
-    EnumType(EnumDescriptorProtoReader<'a>),
-    Extension(FieldDescriptorProtoReader<'a>),
-    PublicDependency(i32),
-    WeakDependency(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FileDescriptorProtoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            18 => Self::Package(f.string()?),
-            26 => Self::Dependency(f.string()?),
-            34 => Self::MessageType(DescriptorProtoReader::new(f.bytes()?)),
-            42 => Self::EnumType(EnumDescriptorProtoReader::new(f.bytes()?)),
-            58 => Self::Extension(FieldDescriptorProtoReader::new(f.bytes()?)),
-            80 => Self::PublicDependency(f.int32()?),
-            82 => return rt::run(f, 80),
-            88 => Self::WeakDependency(f.int32()?),
-            90 => return rt::run(f, 88),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FileDescriptorProto": FileDescriptorProtoReader, FileDescriptorProtoField, FileDescriptorProtoTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Package(&'a str) package = 18 as String;
+    }
+    many {
+        Dependency(&'a str) dependency = 26 as String;
+        MessageType(DescriptorProtoReader<'a>) message_type = 34 as Message;
+        EnumType(EnumDescriptorProtoReader<'a>) enum_type = 42 as Message;
+        Extension(FieldDescriptorProtoReader<'a>) extension = 58 as Message;
+        PublicDependency(i32) public_dependency = 80 | 82 as Int32;
+        WeakDependency(i32) weak_dependency = 88 | 90 as Int32;
     }
 }
 
@@ -314,39 +278,19 @@ impl DescriptorProtoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DescriptorProto` where it lies, field by field.
-pub type DescriptorProtoReader<'a> = rt::TypedReader<'a, DescriptorProtoField<'a>>;
-/// A field of a `perfetto.protos.DescriptorProto`.
-#[derive(Clone, Copy, Debug)]
-pub enum DescriptorProtoField<'a> {
-    Name(&'a str),
-    Field(FieldDescriptorProtoReader<'a>),
-    NestedType(DescriptorProtoReader<'a>),
-    EnumType(EnumDescriptorProtoReader<'a>),
-    Extension(FieldDescriptorProtoReader<'a>),
-    OneofDecl(OneofDescriptorProtoReader<'a>),
-    ReservedRange(DescriptorProtoReservedRangeReader<'a>),
-    ReservedName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DescriptorProtoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            18 => Self::Field(FieldDescriptorProtoReader::new(f.bytes()?)),
-            26 => Self::NestedType(DescriptorProtoReader::new(f.bytes()?)),
-            34 => Self::EnumType(EnumDescriptorProtoReader::new(f.bytes()?)),
-            50 => Self::Extension(FieldDescriptorProtoReader::new(f.bytes()?)),
-            66 => Self::OneofDecl(OneofDescriptorProtoReader::new(f.bytes()?)),
-            74 => {
-                Self::ReservedRange(DescriptorProtoReservedRangeReader::new(f.bytes()?))
-            }
-            82 => Self::ReservedName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DescriptorProto": DescriptorProtoReader, DescriptorProtoField, DescriptorProtoTable;
+    one {
+        Name(&'a str) name = 10 as String;
+    }
+    many {
+        Field(FieldDescriptorProtoReader<'a>) field = 18 as Message;
+        NestedType(DescriptorProtoReader<'a>) nested_type = 26 as Message;
+        EnumType(EnumDescriptorProtoReader<'a>) enum_type = 34 as Message;
+        Extension(FieldDescriptorProtoReader<'a>) extension = 50 as Message;
+        OneofDecl(OneofDescriptorProtoReader<'a>) oneof_decl = 66 as Message;
+        ReservedRange(DescriptorProtoReservedRangeReader<'a>) reserved_range = 74 as Message;
+        ReservedName(&'a str) reserved_name = 82 as String;
     }
 }
 
@@ -391,28 +335,11 @@ impl DescriptorProtoReservedRangeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DescriptorProto.ReservedRange` where it lies, field by field.
-pub type DescriptorProtoReservedRangeReader<'a> = rt::TypedReader<
-    'a,
-    DescriptorProtoReservedRangeField<'a>,
->;
-/// A field of a `perfetto.protos.DescriptorProto.ReservedRange`.
-#[derive(Clone, Copy, Debug)]
-pub enum DescriptorProtoReservedRangeField<'a> {
-    Start(i32),
-    End(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DescriptorProtoReservedRangeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Start(f.int32()?),
-            16 => Self::End(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DescriptorProto.ReservedRange": DescriptorProtoReservedRangeReader, DescriptorProtoReservedRangeField, DescriptorProtoReservedRangeTable;
+    one {
+        Start(i32) start = 8 as Int32;
+        End(i32) end = 16 as Int32;
     }
 }
 
@@ -466,38 +393,18 @@ impl UninterpretedOptionWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.UninterpretedOption` where it lies, field by field.
-pub type UninterpretedOptionReader<'a> = rt::TypedReader<
-    'a,
-    UninterpretedOptionField<'a>,
->;
-/// A field of a `perfetto.protos.UninterpretedOption`.
-#[derive(Clone, Copy, Debug)]
-pub enum UninterpretedOptionField<'a> {
-    Name(UninterpretedOptionNamePartReader<'a>),
-    IdentifierValue(&'a str),
-    PositiveIntValue(u64),
-    NegativeIntValue(i64),
-    DoubleValue(f64),
-    StringValue(&'a [u8]),
-    AggregateValue(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for UninterpretedOptionField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            18 => Self::Name(UninterpretedOptionNamePartReader::new(f.bytes()?)),
-            26 => Self::IdentifierValue(f.string()?),
-            32 => Self::PositiveIntValue(f.uint64()?),
-            40 => Self::NegativeIntValue(f.int64()?),
-            49 => Self::DoubleValue(f.double()?),
-            58 => Self::StringValue(f.bytes()?),
-            66 => Self::AggregateValue(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.UninterpretedOption": UninterpretedOptionReader, UninterpretedOptionField, UninterpretedOptionTable;
+    one {
+        IdentifierValue(&'a str) identifier_value = 26 as String;
+        PositiveIntValue(u64) positive_int_value = 32 as Uint64;
+        NegativeIntValue(i64) negative_int_value = 40 as Int64;
+        DoubleValue(f64) double_value = 49 as Double;
+        StringValue(&'a [u8]) string_value = 58 as Bytes;
+        AggregateValue(&'a str) aggregate_value = 66 as String;
+    }
+    many {
+        Name(UninterpretedOptionNamePartReader<'a>) name = 18 as Message;
     }
 }
 
@@ -541,28 +448,11 @@ impl UninterpretedOptionNamePartWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.UninterpretedOption.NamePart` where it lies, field by field.
-pub type UninterpretedOptionNamePartReader<'a> = rt::TypedReader<
-    'a,
-    UninterpretedOptionNamePartField<'a>,
->;
-/// A field of a `perfetto.protos.UninterpretedOption.NamePart`.
-#[derive(Clone, Copy, Debug)]
-pub enum UninterpretedOptionNamePartField<'a> {
-    NamePart(&'a str),
-    IsExtension(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for UninterpretedOptionNamePartField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::NamePart(f.string()?),
-            16 => Self::IsExtension(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.UninterpretedOption.NamePart": UninterpretedOptionNamePartReader, UninterpretedOptionNamePartField, UninterpretedOptionNamePartTable;
+    one {
+        NamePart(&'a str) name_part = 10 as String;
+        IsExtension(bool) is_extension = 16 as Bool;
     }
 }
 
@@ -607,25 +497,13 @@ impl FieldOptionsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FieldOptions` where it lies, field by field.
-pub type FieldOptionsReader<'a> = rt::TypedReader<'a, FieldOptionsField<'a>>;
-/// A field of a `perfetto.protos.FieldOptions`.
-#[derive(Clone, Copy, Debug)]
-pub enum FieldOptionsField<'a> {
-    Packed(bool),
-    UninterpretedOption(UninterpretedOptionReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FieldOptionsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            16 => Self::Packed(f.bool()?),
-            7994 => Self::UninterpretedOption(UninterpretedOptionReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FieldOptions": FieldOptionsReader, FieldOptionsField, FieldOptionsTable;
+    one {
+        Packed(bool) packed = 16 as Bool;
+    }
+    many {
+        UninterpretedOption(UninterpretedOptionReader<'a>) uninterpreted_option = 7994 as Message;
     }
 }
 
@@ -685,42 +563,18 @@ impl FieldDescriptorProtoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FieldDescriptorProto` where it lies, field by field.
-pub type FieldDescriptorProtoReader<'a> = rt::TypedReader<
-    'a,
-    FieldDescriptorProtoField<'a>,
->;
-/// A field of a `perfetto.protos.FieldDescriptorProto`.
-#[derive(Clone, Copy, Debug)]
-pub enum FieldDescriptorProtoField<'a> {
-    Name(&'a str),
-    Extendee(&'a str),
-    Number(i32),
-    Label(FieldDescriptorProtoLabel),
-    Type(FieldDescriptorProtoType),
-    TypeName(&'a str),
-    DefaultValue(&'a str),
-    Options(FieldOptionsReader<'a>),
-    OneofIndex(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FieldDescriptorProtoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            18 => Self::Extendee(f.string()?),
-            24 => Self::Number(f.int32()?),
-            32 => Self::Label(FieldDescriptorProtoLabel(f.enumeration()?)),
-            40 => Self::Type(FieldDescriptorProtoType(f.enumeration()?)),
-            50 => Self::TypeName(f.string()?),
-            58 => Self::DefaultValue(f.string()?),
-            66 => Self::Options(FieldOptionsReader::new(f.bytes()?)),
-            72 => Self::OneofIndex(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FieldDescriptorProto": FieldDescriptorProtoReader, FieldDescriptorProtoField, FieldDescriptorProtoTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Extendee(&'a str) extendee = 18 as String;
+        Number(i32) number = 24 as Int32;
+        Label(FieldDescriptorProtoLabel) label = 32 as Enumeration;
+        Type(FieldDescriptorProtoType) r#type = 40 as Enumeration;
+        TypeName(&'a str) type_name = 50 as String;
+        DefaultValue(&'a str) default_value = 58 as String;
+        Options(FieldOptionsReader<'a>) options = 66 as Message;
+        OneofIndex(i32) oneof_index = 72 as Int32;
     }
 }
 
@@ -767,28 +621,11 @@ impl OneofDescriptorProtoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.OneofDescriptorProto` where it lies, field by field.
-pub type OneofDescriptorProtoReader<'a> = rt::TypedReader<
-    'a,
-    OneofDescriptorProtoField<'a>,
->;
-/// A field of a `perfetto.protos.OneofDescriptorProto`.
-#[derive(Clone, Copy, Debug)]
-pub enum OneofDescriptorProtoField<'a> {
-    Name(&'a str),
-    Options(OneofOptionsReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for OneofDescriptorProtoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            18 => Self::Options(OneofOptionsReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.OneofDescriptorProto": OneofDescriptorProtoReader, OneofDescriptorProtoField, OneofDescriptorProtoTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Options(OneofOptionsReader<'a>) options = 18 as Message;
     }
 }
 
@@ -830,30 +667,14 @@ impl EnumDescriptorProtoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.EnumDescriptorProto` where it lies, field by field.
-pub type EnumDescriptorProtoReader<'a> = rt::TypedReader<
-    'a,
-    EnumDescriptorProtoField<'a>,
->;
-/// A field of a `perfetto.protos.EnumDescriptorProto`.
-#[derive(Clone, Copy, Debug)]
-pub enum EnumDescriptorProtoField<'a> {
-    Name(&'a str),
-    Value(EnumValueDescriptorProtoReader<'a>),
-    ReservedName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for EnumDescriptorProtoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            18 => Self::Value(EnumValueDescriptorProtoReader::new(f.bytes()?)),
-            42 => Self::ReservedName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.EnumDescriptorProto": EnumDescriptorProtoReader, EnumDescriptorProtoField, EnumDescriptorProtoTable;
+    one {
+        Name(&'a str) name = 10 as String;
+    }
+    many {
+        Value(EnumValueDescriptorProtoReader<'a>) value = 18 as Message;
+        ReservedName(&'a str) reserved_name = 42 as String;
     }
 }
 
@@ -893,28 +714,11 @@ impl EnumValueDescriptorProtoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.EnumValueDescriptorProto` where it lies, field by field.
-pub type EnumValueDescriptorProtoReader<'a> = rt::TypedReader<
-    'a,
-    EnumValueDescriptorProtoField<'a>,
->;
-/// A field of a `perfetto.protos.EnumValueDescriptorProto`.
-#[derive(Clone, Copy, Debug)]
-pub enum EnumValueDescriptorProtoField<'a> {
-    Name(&'a str),
-    Number(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for EnumValueDescriptorProtoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Number(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.EnumValueDescriptorProto": EnumValueDescriptorProtoReader, EnumValueDescriptorProtoField, EnumValueDescriptorProtoTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Number(i32) number = 16 as Int32;
     }
 }
 
@@ -949,22 +753,8 @@ impl OneofOptionsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.OneofOptions` where it lies, field by field.
-pub type OneofOptionsReader<'a> = rt::TypedReader<'a, OneofOptionsField<'a>>;
-/// A field of a `perfetto.protos.OneofOptions`.
-#[derive(Clone, Copy, Debug)]
-pub enum OneofOptionsField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for OneofOptionsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.OneofOptions": OneofOptionsReader, OneofOptionsField, OneofOptionsTable;
 }
 
 #[cfg(feature = "text")]

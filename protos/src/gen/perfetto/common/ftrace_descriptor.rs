@@ -31,27 +31,10 @@ impl FtraceDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceDescriptor` where it lies, field by field.
-pub type FtraceDescriptorReader<'a> = rt::TypedReader<'a, FtraceDescriptorField<'a>>;
-/// A field of a `perfetto.protos.FtraceDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceDescriptorField<'a> {
-    AtraceCategories(FtraceDescriptorAtraceCategoryReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::AtraceCategories(
-                    FtraceDescriptorAtraceCategoryReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceDescriptor": FtraceDescriptorReader, FtraceDescriptorField, FtraceDescriptorTable;
+    many {
+        AtraceCategories(FtraceDescriptorAtraceCategoryReader<'a>) atrace_categories = 10 as Message;
     }
 }
 
@@ -87,28 +70,11 @@ impl FtraceDescriptorAtraceCategoryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceDescriptor.AtraceCategory` where it lies, field by field.
-pub type FtraceDescriptorAtraceCategoryReader<'a> = rt::TypedReader<
-    'a,
-    FtraceDescriptorAtraceCategoryField<'a>,
->;
-/// A field of a `perfetto.protos.FtraceDescriptor.AtraceCategory`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceDescriptorAtraceCategoryField<'a> {
-    Name(&'a str),
-    Description(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceDescriptorAtraceCategoryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            18 => Self::Description(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceDescriptor.AtraceCategory": FtraceDescriptorAtraceCategoryReader, FtraceDescriptorAtraceCategoryField, FtraceDescriptorAtraceCategoryTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Description(&'a str) description = 18 as String;
     }
 }
 

@@ -257,48 +257,21 @@ impl GpuCounterDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuCounterDescriptor` where it lies, field by field.
-pub type GpuCounterDescriptorReader<'a> = rt::TypedReader<
-    'a,
-    GpuCounterDescriptorField<'a>,
->;
-/// A field of a `perfetto.protos.GpuCounterDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuCounterDescriptorField<'a> {
-    Specs(GpuCounterDescriptorGpuCounterSpecReader<'a>),
-    Blocks(GpuCounterDescriptorGpuCounterBlockReader<'a>),
-    /// The shortest period the hardware can do.
-    MinSamplingPeriodNs(u64),
-    /// The longest period the hardware can do.
-    MaxSamplingPeriodNs(u64),
-    SupportsInstrumentedSampling(bool),
-    CounterGroups(GpuCounterDescriptorGpuCounterGroupSpecReader<'a>),
-    SupportsCounterNames(bool),
-    SupportsCounterNameGlobs(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuCounterDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Specs(GpuCounterDescriptorGpuCounterSpecReader::new(f.bytes()?)),
-            18 => {
-                Self::Blocks(GpuCounterDescriptorGpuCounterBlockReader::new(f.bytes()?))
-            }
-            24 => Self::MinSamplingPeriodNs(f.uint64()?),
-            32 => Self::MaxSamplingPeriodNs(f.uint64()?),
-            40 => Self::SupportsInstrumentedSampling(f.bool()?),
-            50 => {
-                Self::CounterGroups(
-                    GpuCounterDescriptorGpuCounterGroupSpecReader::new(f.bytes()?),
-                )
-            }
-            56 => Self::SupportsCounterNames(f.bool()?),
-            64 => Self::SupportsCounterNameGlobs(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuCounterDescriptor": GpuCounterDescriptorReader, GpuCounterDescriptorField, GpuCounterDescriptorTable;
+    one {
+        /// The shortest period the hardware can do.
+        MinSamplingPeriodNs(u64) min_sampling_period_ns = 24 as Uint64;
+        /// The longest period the hardware can do.
+        MaxSamplingPeriodNs(u64) max_sampling_period_ns = 32 as Uint64;
+        SupportsInstrumentedSampling(bool) supports_instrumented_sampling = 40 as Bool;
+        SupportsCounterNames(bool) supports_counter_names = 56 as Bool;
+        SupportsCounterNameGlobs(bool) supports_counter_name_globs = 64 as Bool;
+    }
+    many {
+        Specs(GpuCounterDescriptorGpuCounterSpecReader<'a>) specs = 10 as Message;
+        Blocks(GpuCounterDescriptorGpuCounterBlockReader<'a>) blocks = 18 as Message;
+        CounterGroups(GpuCounterDescriptorGpuCounterGroupSpecReader<'a>) counter_groups = 50 as Message;
     }
 }
 
@@ -399,57 +372,27 @@ impl GpuCounterDescriptorGpuCounterSpecWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec` where it lies, field by field.
-pub type GpuCounterDescriptorGpuCounterSpecReader<'a> = rt::TypedReader<
-    'a,
-    GpuCounterDescriptorGpuCounterSpecField<'a>,
->;
-/// A field of a `perfetto.protos.GpuCounterDescriptor.GpuCounterSpec`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuCounterDescriptorGpuCounterSpecField<'a> {
-    /// The number samples refer to.
-    CounterId(u32),
-    Name(&'a str),
-    Description(&'a str),
-    IntPeakValue(i64),
-    DoublePeakValue(f64),
-    /// Units above the line; several multiply.
-    NumeratorUnits(GpuCounterDescriptorMeasureUnit),
-    /// Units below the line; several multiply.
-    DenominatorUnits(GpuCounterDescriptorMeasureUnit),
-    /// A user who picks nothing gets this one.
-    SelectByDefault(bool),
-    Groups(GpuCounterDescriptorGpuCounterGroup),
-    ValueDirection(GpuCounterDescriptorGpuCounterSpecValueDirection),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuCounterDescriptorGpuCounterSpecField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CounterId(f.uint32()?),
-            18 => Self::Name(f.string()?),
-            26 => Self::Description(f.string()?),
-            40 => Self::IntPeakValue(f.int64()?),
-            49 => Self::DoublePeakValue(f.double()?),
-            56 => Self::NumeratorUnits(GpuCounterDescriptorMeasureUnit(f.enumeration()?)),
-            58 => return rt::run(f, 56),
-            64 => {
-                Self::DenominatorUnits(GpuCounterDescriptorMeasureUnit(f.enumeration()?))
-            }
-            66 => return rt::run(f, 64),
-            72 => Self::SelectByDefault(f.bool()?),
-            80 => Self::Groups(GpuCounterDescriptorGpuCounterGroup(f.enumeration()?)),
-            82 => return rt::run(f, 80),
-            88 => {
-                Self::ValueDirection(
-                    GpuCounterDescriptorGpuCounterSpecValueDirection(f.enumeration()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuCounterDescriptor.GpuCounterSpec": GpuCounterDescriptorGpuCounterSpecReader, GpuCounterDescriptorGpuCounterSpecField, GpuCounterDescriptorGpuCounterSpecTable;
+    one {
+        /// The number samples refer to.
+        CounterId(u32) counter_id = 8 as Uint32;
+        Name(&'a str) name = 18 as String;
+        Description(&'a str) description = 26 as String;
+        /// A user who picks nothing gets this one.
+        SelectByDefault(bool) select_by_default = 72 as Bool;
+        ValueDirection(GpuCounterDescriptorGpuCounterSpecValueDirection) value_direction = 88 as Enumeration;
+    }
+    many {
+        /// Units above the line; several multiply.
+        NumeratorUnits(GpuCounterDescriptorMeasureUnit) numerator_units = 56 | 58 as Enumeration;
+        /// Units below the line; several multiply.
+        DenominatorUnits(GpuCounterDescriptorMeasureUnit) denominator_units = 64 | 66 as Enumeration;
+        Groups(GpuCounterDescriptorGpuCounterGroup) groups = 80 | 82 as Enumeration;
+    }
+    oneof peak_value {
+        IntPeakValue(i64) int_peak_value = 40 as Int64;
+        DoublePeakValue(f64) double_peak_value = 49 as Double;
     }
 }
 
@@ -520,36 +463,17 @@ impl GpuCounterDescriptorGpuCounterBlockWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuCounterDescriptor.GpuCounterBlock` where it lies, field by field.
-pub type GpuCounterDescriptorGpuCounterBlockReader<'a> = rt::TypedReader<
-    'a,
-    GpuCounterDescriptorGpuCounterBlockField<'a>,
->;
-/// A field of a `perfetto.protos.GpuCounterDescriptor.GpuCounterBlock`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuCounterDescriptorGpuCounterBlockField<'a> {
-    BlockId(u32),
-    /// How many counters of the block can run at once.
-    BlockCapacity(u32),
-    Name(&'a str),
-    Description(&'a str),
-    CounterIds(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuCounterDescriptorGpuCounterBlockField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BlockId(f.uint32()?),
-            16 => Self::BlockCapacity(f.uint32()?),
-            26 => Self::Name(f.string()?),
-            34 => Self::Description(f.string()?),
-            40 => Self::CounterIds(f.uint32()?),
-            42 => return rt::run(f, 40),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuCounterDescriptor.GpuCounterBlock": GpuCounterDescriptorGpuCounterBlockReader, GpuCounterDescriptorGpuCounterBlockField, GpuCounterDescriptorGpuCounterBlockTable;
+    one {
+        BlockId(u32) block_id = 8 as Uint32;
+        /// How many counters of the block can run at once.
+        BlockCapacity(u32) block_capacity = 16 as Uint32;
+        Name(&'a str) name = 26 as String;
+        Description(&'a str) description = 34 as String;
+    }
+    many {
+        CounterIds(u32) counter_ids = 40 | 42 as Uint32;
     }
 }
 
@@ -595,33 +519,15 @@ impl GpuCounterDescriptorGpuCounterGroupSpecWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec` where it lies, field by field.
-pub type GpuCounterDescriptorGpuCounterGroupSpecReader<'a> = rt::TypedReader<
-    'a,
-    GpuCounterDescriptorGpuCounterGroupSpecField<'a>,
->;
-/// A field of a `perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuCounterDescriptorGpuCounterGroupSpecField<'a> {
-    GroupId(u32),
-    Name(&'a str),
-    Description(&'a str),
-    CounterIds(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuCounterDescriptorGpuCounterGroupSpecField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GroupId(f.uint32()?),
-            18 => Self::Name(f.string()?),
-            26 => Self::Description(f.string()?),
-            32 => Self::CounterIds(f.uint32()?),
-            34 => return rt::run(f, 32),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec": GpuCounterDescriptorGpuCounterGroupSpecReader, GpuCounterDescriptorGpuCounterGroupSpecField, GpuCounterDescriptorGpuCounterGroupSpecTable;
+    one {
+        GroupId(u32) group_id = 8 as Uint32;
+        Name(&'a str) name = 18 as String;
+        Description(&'a str) description = 26 as String;
+    }
+    many {
+        CounterIds(u32) counter_ids = 32 | 34 as Uint32;
     }
 }
 

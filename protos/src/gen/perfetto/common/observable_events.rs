@@ -119,38 +119,17 @@ impl ObservableEventsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ObservableEvents` where it lies, field by field.
-pub type ObservableEventsReader<'a> = rt::TypedReader<'a, ObservableEventsField<'a>>;
-/// A field of a `perfetto.protos.ObservableEvents`.
-#[derive(Clone, Copy, Debug)]
-pub enum ObservableEventsField<'a> {
-    /// Instances that changed since the last event.
-    InstanceStateChanges(ObservableEventsDataSourceInstanceStateChangeReader<'a>),
-    /// True once every instance of the session has started, with an acknowledgement where the source promised one.
-    AllDataSourcesStarted(bool),
-    /// A trigger of a CLONE_SNAPSHOT session fired: clone it now.
-    CloneTriggerHit(ObservableEventsCloneTriggerHitReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ObservableEventsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::InstanceStateChanges(
-                    ObservableEventsDataSourceInstanceStateChangeReader::new(f.bytes()?),
-                )
-            }
-            16 => Self::AllDataSourcesStarted(f.bool()?),
-            26 => {
-                Self::CloneTriggerHit(
-                    ObservableEventsCloneTriggerHitReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ObservableEvents": ObservableEventsReader, ObservableEventsField, ObservableEventsTable;
+    one {
+        /// True once every instance of the session has started, with an acknowledgement where the source promised one.
+        AllDataSourcesStarted(bool) all_data_sources_started = 16 as Bool;
+        /// A trigger of a CLONE_SNAPSHOT session fired: clone it now.
+        CloneTriggerHit(ObservableEventsCloneTriggerHitReader<'a>) clone_trigger_hit = 26 as Message;
+    }
+    many {
+        /// Instances that changed since the last event.
+        InstanceStateChanges(ObservableEventsDataSourceInstanceStateChangeReader<'a>) instance_state_changes = 10 as Message;
     }
 }
 
@@ -202,30 +181,12 @@ impl ObservableEventsDataSourceInstanceStateChangeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ObservableEvents.DataSourceInstanceStateChange` where it lies, field by field.
-pub type ObservableEventsDataSourceInstanceStateChangeReader<'a> = rt::TypedReader<
-    'a,
-    ObservableEventsDataSourceInstanceStateChangeField<'a>,
->;
-/// A field of a `perfetto.protos.ObservableEvents.DataSourceInstanceStateChange`.
-#[derive(Clone, Copy, Debug)]
-pub enum ObservableEventsDataSourceInstanceStateChangeField<'a> {
-    ProducerName(&'a str),
-    DataSourceName(&'a str),
-    State(ObservableEventsDataSourceInstanceState),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ObservableEventsDataSourceInstanceStateChangeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::ProducerName(f.string()?),
-            18 => Self::DataSourceName(f.string()?),
-            24 => Self::State(ObservableEventsDataSourceInstanceState(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ObservableEvents.DataSourceInstanceStateChange": ObservableEventsDataSourceInstanceStateChangeReader, ObservableEventsDataSourceInstanceStateChangeField, ObservableEventsDataSourceInstanceStateChangeTable;
+    one {
+        ProducerName(&'a str) producer_name = 10 as String;
+        DataSourceName(&'a str) data_source_name = 18 as String;
+        State(ObservableEventsDataSourceInstanceState) state = 24 as Enumeration;
     }
 }
 
@@ -281,38 +242,17 @@ impl ObservableEventsCloneTriggerHitWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ObservableEvents.CloneTriggerHit` where it lies, field by field.
-pub type ObservableEventsCloneTriggerHitReader<'a> = rt::TypedReader<
-    'a,
-    ObservableEventsCloneTriggerHitField<'a>,
->;
-/// A field of a `perfetto.protos.ObservableEvents.CloneTriggerHit`.
-#[derive(Clone, Copy, Debug)]
-pub enum ObservableEventsCloneTriggerHitField<'a> {
-    TracingSessionId(i64),
-    TriggerName(&'a str),
-    ProducerName(&'a str),
-    ProducerUid(u32),
-    /// When the service heard of it, CLOCK_BOOTTIME.
-    BootTimeNs(u64),
-    /// How long the trigger asked to wait before the clone.
-    TriggerDelayMs(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ObservableEventsCloneTriggerHitField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TracingSessionId(f.int64()?),
-            18 => Self::TriggerName(f.string()?),
-            26 => Self::ProducerName(f.string()?),
-            32 => Self::ProducerUid(f.uint32()?),
-            40 => Self::BootTimeNs(f.uint64()?),
-            48 => Self::TriggerDelayMs(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ObservableEvents.CloneTriggerHit": ObservableEventsCloneTriggerHitReader, ObservableEventsCloneTriggerHitField, ObservableEventsCloneTriggerHitTable;
+    one {
+        TracingSessionId(i64) tracing_session_id = 8 as Int64;
+        TriggerName(&'a str) trigger_name = 18 as String;
+        ProducerName(&'a str) producer_name = 26 as String;
+        ProducerUid(u32) producer_uid = 32 as Uint32;
+        /// When the service heard of it, CLOCK_BOOTTIME.
+        BootTimeNs(u64) boot_time_ns = 40 as Uint64;
+        /// How long the trigger asked to wait before the clone.
+        TriggerDelayMs(u64) trigger_delay_ms = 48 as Uint64;
     }
 }
 

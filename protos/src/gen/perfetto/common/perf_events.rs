@@ -164,22 +164,8 @@ impl PerfEventsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PerfEvents` where it lies, field by field.
-pub type PerfEventsReader<'a> = rt::TypedReader<'a, PerfEventsField<'a>>;
-/// A field of a `perfetto.protos.PerfEvents`.
-#[derive(Clone, Copy, Debug)]
-pub enum PerfEventsField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PerfEventsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.PerfEvents": PerfEventsReader, PerfEventsField, PerfEventsTable;
 }
 
 #[cfg(feature = "text")]
@@ -267,44 +253,28 @@ impl PerfEventsTimebaseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PerfEvents.Timebase` where it lies, field by field.
-pub type PerfEventsTimebaseReader<'a> = rt::TypedReader<'a, PerfEventsTimebaseField<'a>>;
-/// A field of a `perfetto.protos.PerfEvents.Timebase`.
-#[derive(Clone, Copy, Debug)]
-pub enum PerfEventsTimebaseField<'a> {
-    /// A sample every so many events.
-    Period(u64),
-    /// About so many samples a second; the kernel adapts the period.
-    Frequency(u64),
-    /// How often to read the counter, for counting without sampling.
-    PollPeriodMs(u32),
-    Tracepoint(PerfEventsTracepointReader<'a>),
-    Counter(PerfEventsCounter),
-    RawEvent(PerfEventsRawEventReader<'a>),
-    /// Free text that names the counter in the trace.
-    Name(&'a str),
-    TimestampClock(PerfEventsPerfClock),
-    Modifiers(PerfEventsEventModifier),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PerfEventsTimebaseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Period(f.uint64()?),
-            16 => Self::Frequency(f.uint64()?),
-            48 => Self::PollPeriodMs(f.uint32()?),
-            26 => Self::Tracepoint(PerfEventsTracepointReader::new(f.bytes()?)),
-            32 => Self::Counter(PerfEventsCounter(f.enumeration()?)),
-            42 => Self::RawEvent(PerfEventsRawEventReader::new(f.bytes()?)),
-            82 => Self::Name(f.string()?),
-            88 => Self::TimestampClock(PerfEventsPerfClock(f.enumeration()?)),
-            96 => Self::Modifiers(PerfEventsEventModifier(f.enumeration()?)),
-            98 => return rt::run(f, 96),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PerfEvents.Timebase": PerfEventsTimebaseReader, PerfEventsTimebaseField, PerfEventsTimebaseTable;
+    one {
+        /// Free text that names the counter in the trace.
+        Name(&'a str) name = 82 as String;
+        TimestampClock(PerfEventsPerfClock) timestamp_clock = 88 as Enumeration;
+    }
+    many {
+        Modifiers(PerfEventsEventModifier) modifiers = 96 | 98 as Enumeration;
+    }
+    oneof interval {
+        /// A sample every so many events.
+        Period(u64) period = 8 as Uint64;
+        /// About so many samples a second; the kernel adapts the period.
+        Frequency(u64) frequency = 16 as Uint64;
+        /// How often to read the counter, for counting without sampling.
+        PollPeriodMs(u32) poll_period_ms = 48 as Uint32;
+    }
+    oneof event {
+        Tracepoint(PerfEventsTracepointReader<'a>) tracepoint = 26 as Message;
+        Counter(PerfEventsCounter) counter = 32 as Enumeration;
+        RawEvent(PerfEventsRawEventReader<'a>) raw_event = 42 as Message;
     }
 }
 
@@ -354,30 +324,13 @@ impl PerfEventsTracepointWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PerfEvents.Tracepoint` where it lies, field by field.
-pub type PerfEventsTracepointReader<'a> = rt::TypedReader<
-    'a,
-    PerfEventsTracepointField<'a>,
->;
-/// A field of a `perfetto.protos.PerfEvents.Tracepoint`.
-#[derive(Clone, Copy, Debug)]
-pub enum PerfEventsTracepointField<'a> {
-    /// `group:name` or `group/name`.
-    Name(&'a str),
-    /// Filter expression in the kernel's syntax.
-    Filter(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PerfEventsTracepointField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            18 => Self::Filter(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PerfEvents.Tracepoint": PerfEventsTracepointReader, PerfEventsTracepointField, PerfEventsTracepointTable;
+    one {
+        /// `group:name` or `group/name`.
+        Name(&'a str) name = 10 as String;
+        /// Filter expression in the kernel's syntax.
+        Filter(&'a str) filter = 18 as String;
     }
 }
 
@@ -424,32 +377,15 @@ impl PerfEventsRawEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PerfEvents.RawEvent` where it lies, field by field.
-pub type PerfEventsRawEventReader<'a> = rt::TypedReader<'a, PerfEventsRawEventField<'a>>;
-/// A field of a `perfetto.protos.PerfEvents.RawEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum PerfEventsRawEventField<'a> {
-    Type(u32),
-    Config(u64),
-    Config1(u64),
-    Config2(u64),
-    /// Looked up in /sys/bus/event_source/devices when `type` is not given.
-    PmuName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PerfEventsRawEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Type(f.uint32()?),
-            16 => Self::Config(f.uint64()?),
-            24 => Self::Config1(f.uint64()?),
-            32 => Self::Config2(f.uint64()?),
-            42 => Self::PmuName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PerfEvents.RawEvent": PerfEventsRawEventReader, PerfEventsRawEventField, PerfEventsRawEventTable;
+    one {
+        Type(u32) r#type = 8 as Uint32;
+        Config(u64) config = 16 as Uint64;
+        Config1(u64) config1 = 24 as Uint64;
+        Config2(u64) config2 = 32 as Uint64;
+        /// Looked up in /sys/bus/event_source/devices when `type` is not given.
+        PmuName(&'a str) pmu_name = 42 as String;
     }
 }
 
@@ -518,32 +454,18 @@ impl FollowerEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FollowerEvent` where it lies, field by field.
-pub type FollowerEventReader<'a> = rt::TypedReader<'a, FollowerEventField<'a>>;
-/// A field of a `perfetto.protos.FollowerEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FollowerEventField<'a> {
-    Counter(PerfEventsCounter),
-    Tracepoint(PerfEventsTracepointReader<'a>),
-    RawEvent(PerfEventsRawEventReader<'a>),
-    Name(&'a str),
-    Modifiers(PerfEventsEventModifier),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FollowerEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Counter(PerfEventsCounter(f.enumeration()?)),
-            18 => Self::Tracepoint(PerfEventsTracepointReader::new(f.bytes()?)),
-            26 => Self::RawEvent(PerfEventsRawEventReader::new(f.bytes()?)),
-            34 => Self::Name(f.string()?),
-            40 => Self::Modifiers(PerfEventsEventModifier(f.enumeration()?)),
-            42 => return rt::run(f, 40),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FollowerEvent": FollowerEventReader, FollowerEventField, FollowerEventTable;
+    one {
+        Name(&'a str) name = 34 as String;
+    }
+    many {
+        Modifiers(PerfEventsEventModifier) modifiers = 40 | 42 as Enumeration;
+    }
+    oneof event {
+        Counter(PerfEventsCounter) counter = 8 as Enumeration;
+        Tracepoint(PerfEventsTracepointReader<'a>) tracepoint = 18 as Message;
+        RawEvent(PerfEventsRawEventReader<'a>) raw_event = 26 as Message;
     }
 }
 

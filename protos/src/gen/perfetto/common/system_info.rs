@@ -31,29 +31,13 @@ impl UtsnameWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Utsname` where it lies, field by field.
-pub type UtsnameReader<'a> = rt::TypedReader<'a, UtsnameField<'a>>;
-/// A field of a `perfetto.protos.Utsname`.
-#[derive(Clone, Copy, Debug)]
-pub enum UtsnameField<'a> {
-    Sysname(&'a str),
-    Version(&'a str),
-    Release(&'a str),
-    Machine(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for UtsnameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Sysname(f.string()?),
-            18 => Self::Version(f.string()?),
-            26 => Self::Release(f.string()?),
-            34 => Self::Machine(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Utsname": UtsnameReader, UtsnameField, UtsnameTable;
+    one {
+        Sysname(&'a str) sysname = 10 as String;
+        Version(&'a str) version = 18 as String;
+        Release(&'a str) release = 26 as String;
+        Machine(&'a str) machine = 34 as String;
     }
 }
 
@@ -169,62 +153,33 @@ impl SystemInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SystemInfo` where it lies, field by field.
-pub type SystemInfoReader<'a> = rt::TypedReader<'a, SystemInfoField<'a>>;
-/// A field of a `perfetto.protos.SystemInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum SystemInfoField<'a> {
-    Utsname(UtsnameReader<'a>),
-    AndroidBuildFingerprint(&'a str),
-    /// Ticks per second of the kernel's accounting, `sysconf(_SC_CLK_TCK)`.
-    Hz(i64),
-    /// Free text; the version of whoever wrote the trace.
-    TracingServiceVersion(&'a str),
-    AndroidSdkVersion(u64),
-    /// Bytes.
-    PageSize(u32),
-    /// Local time minus UTC.
-    TimezoneOffMins(i32),
-    /// Configured ones, online or not.
-    NumCpus(u32),
-    AndroidSocModel(&'a str),
-    AndroidHardwareRevision(&'a str),
-    AndroidStorageModel(&'a str),
-    AndroidRamModel(&'a str),
-    AndroidGuestSocModel(&'a str),
-    AndroidDeviceManufacturer(&'a str),
-    AndroidSerialConsole(&'a str),
-    /// Physical memory.
-    SystemRamBytes(u64),
-    /// Tells machines apart in recordings of several.
-    MachineName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SystemInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Utsname(UtsnameReader::new(f.bytes()?)),
-            18 => Self::AndroidBuildFingerprint(f.string()?),
-            24 => Self::Hz(f.int64()?),
-            34 => Self::TracingServiceVersion(f.string()?),
-            40 => Self::AndroidSdkVersion(f.uint64()?),
-            48 => Self::PageSize(f.uint32()?),
-            56 => Self::TimezoneOffMins(f.int32()?),
-            64 => Self::NumCpus(f.uint32()?),
-            74 => Self::AndroidSocModel(f.string()?),
-            82 => Self::AndroidHardwareRevision(f.string()?),
-            90 => Self::AndroidStorageModel(f.string()?),
-            98 => Self::AndroidRamModel(f.string()?),
-            106 => Self::AndroidGuestSocModel(f.string()?),
-            114 => Self::AndroidDeviceManufacturer(f.string()?),
-            122 => Self::AndroidSerialConsole(f.string()?),
-            128 => Self::SystemRamBytes(f.uint64()?),
-            138 => Self::MachineName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SystemInfo": SystemInfoReader, SystemInfoField, SystemInfoTable;
+    one {
+        Utsname(UtsnameReader<'a>) utsname = 10 as Message;
+        AndroidBuildFingerprint(&'a str) android_build_fingerprint = 18 as String;
+        /// Ticks per second of the kernel's accounting, `sysconf(_SC_CLK_TCK)`.
+        Hz(i64) hz = 24 as Int64;
+        /// Free text; the version of whoever wrote the trace.
+        TracingServiceVersion(&'a str) tracing_service_version = 34 as String;
+        AndroidSdkVersion(u64) android_sdk_version = 40 as Uint64;
+        /// Bytes.
+        PageSize(u32) page_size = 48 as Uint32;
+        /// Local time minus UTC.
+        TimezoneOffMins(i32) timezone_off_mins = 56 as Int32;
+        /// Configured ones, online or not.
+        NumCpus(u32) num_cpus = 64 as Uint32;
+        AndroidSocModel(&'a str) android_soc_model = 74 as String;
+        AndroidHardwareRevision(&'a str) android_hardware_revision = 82 as String;
+        AndroidStorageModel(&'a str) android_storage_model = 90 as String;
+        AndroidRamModel(&'a str) android_ram_model = 98 as String;
+        AndroidGuestSocModel(&'a str) android_guest_soc_model = 106 as String;
+        AndroidDeviceManufacturer(&'a str) android_device_manufacturer = 114 as String;
+        AndroidSerialConsole(&'a str) android_serial_console = 122 as String;
+        /// Physical memory.
+        SystemRamBytes(u64) system_ram_bytes = 128 as Uint64;
+        /// Tells machines apart in recordings of several.
+        MachineName(&'a str) machine_name = 138 as String;
     }
 }
 

@@ -29,23 +29,10 @@ impl TraceAttributesWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceAttributes` where it lies, field by field.
-pub type TraceAttributesReader<'a> = rt::TypedReader<'a, TraceAttributesField<'a>>;
-/// A field of a `perfetto.protos.TraceAttributes`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceAttributesField<'a> {
-    Attribute(TraceAttributesAttributeReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceAttributesField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Attribute(TraceAttributesAttributeReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceAttributes": TraceAttributesReader, TraceAttributesField, TraceAttributesTable;
+    many {
+        Attribute(TraceAttributesAttributeReader<'a>) attribute = 10 as Message;
     }
 }
 
@@ -90,30 +77,14 @@ impl TraceAttributesAttributeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceAttributes.Attribute` where it lies, field by field.
-pub type TraceAttributesAttributeReader<'a> = rt::TypedReader<
-    'a,
-    TraceAttributesAttributeField<'a>,
->;
-/// A field of a `perfetto.protos.TraceAttributes.Attribute`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceAttributesAttributeField<'a> {
-    Key(&'a str),
-    LongValue(i64),
-    StringValue(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceAttributesAttributeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Key(f.string()?),
-            16 => Self::LongValue(f.int64()?),
-            26 => Self::StringValue(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceAttributes.Attribute": TraceAttributesAttributeReader, TraceAttributesAttributeField, TraceAttributesAttributeTable;
+    one {
+        Key(&'a str) key = 10 as String;
+    }
+    oneof value {
+        LongValue(i64) long_value = 16 as Int64;
+        StringValue(&'a str) string_value = 26 as String;
     }
 }
 

@@ -146,67 +146,39 @@ impl TraceStatsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceStats` where it lies, field by field.
-pub type TraceStatsReader<'a> = rt::TypedReader<'a, TraceStatsField<'a>>;
-/// A field of a `perfetto.protos.TraceStats`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceStatsField<'a> {
-    /// One per buffer of the config, in its order.
-    BufferStats(TraceStatsBufferStatsReader<'a>),
-    /// Right now.
-    ProducersConnected(u32),
-    /// Since the service started.
-    ProducersSeen(u64),
-    /// Right now, over all producers.
-    DataSourcesRegistered(u32),
-    /// Since the service started.
-    DataSourcesSeen(u64),
-    /// Right now.
-    TracingSessions(u32),
-    /// Right now, over all sessions.
-    TotalBuffers(u32),
-    /// Chunks the service refused before they reached a buffer; over all sessions since it started.
-    ChunksDiscarded(u64),
-    /// Patches refused likewise.
-    PatchesDiscarded(u64),
-    /// Packets dropped on reading because a producer forged fields only the service may write.
-    InvalidPackets(u64),
-    FilterStats(TraceStatsFilterStatsReader<'a>),
-    FlushesRequested(u64),
-    FlushesSucceeded(u64),
-    FlushesFailed(u64),
-    FinalFlushOutcome(TraceStatsFinalFlushOutcome),
-    /// Upper ends of the histogram's buckets, in bytes.
-    ChunkPayloadHistogramDef(i64),
-    WriterStats(TraceStatsWriterStatsReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::BufferStats(TraceStatsBufferStatsReader::new(f.bytes()?)),
-            16 => Self::ProducersConnected(f.uint32()?),
-            24 => Self::ProducersSeen(f.uint64()?),
-            32 => Self::DataSourcesRegistered(f.uint32()?),
-            40 => Self::DataSourcesSeen(f.uint64()?),
-            48 => Self::TracingSessions(f.uint32()?),
-            56 => Self::TotalBuffers(f.uint32()?),
-            64 => Self::ChunksDiscarded(f.uint64()?),
-            72 => Self::PatchesDiscarded(f.uint64()?),
-            80 => Self::InvalidPackets(f.uint64()?),
-            90 => Self::FilterStats(TraceStatsFilterStatsReader::new(f.bytes()?)),
-            96 => Self::FlushesRequested(f.uint64()?),
-            104 => Self::FlushesSucceeded(f.uint64()?),
-            112 => Self::FlushesFailed(f.uint64()?),
-            120 => Self::FinalFlushOutcome(TraceStatsFinalFlushOutcome(f.enumeration()?)),
-            136 => Self::ChunkPayloadHistogramDef(f.int64()?),
-            138 => return rt::run(f, 136),
-            146 => Self::WriterStats(TraceStatsWriterStatsReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceStats": TraceStatsReader, TraceStatsField, TraceStatsTable;
+    one {
+        /// Right now.
+        ProducersConnected(u32) producers_connected = 16 as Uint32;
+        /// Since the service started.
+        ProducersSeen(u64) producers_seen = 24 as Uint64;
+        /// Right now, over all producers.
+        DataSourcesRegistered(u32) data_sources_registered = 32 as Uint32;
+        /// Since the service started.
+        DataSourcesSeen(u64) data_sources_seen = 40 as Uint64;
+        /// Right now.
+        TracingSessions(u32) tracing_sessions = 48 as Uint32;
+        /// Right now, over all sessions.
+        TotalBuffers(u32) total_buffers = 56 as Uint32;
+        /// Chunks the service refused before they reached a buffer; over all sessions since it started.
+        ChunksDiscarded(u64) chunks_discarded = 64 as Uint64;
+        /// Patches refused likewise.
+        PatchesDiscarded(u64) patches_discarded = 72 as Uint64;
+        /// Packets dropped on reading because a producer forged fields only the service may write.
+        InvalidPackets(u64) invalid_packets = 80 as Uint64;
+        FilterStats(TraceStatsFilterStatsReader<'a>) filter_stats = 90 as Message;
+        FlushesRequested(u64) flushes_requested = 96 as Uint64;
+        FlushesSucceeded(u64) flushes_succeeded = 104 as Uint64;
+        FlushesFailed(u64) flushes_failed = 112 as Uint64;
+        FinalFlushOutcome(TraceStatsFinalFlushOutcome) final_flush_outcome = 120 as Enumeration;
+    }
+    many {
+        /// One per buffer of the config, in its order.
+        BufferStats(TraceStatsBufferStatsReader<'a>) buffer_stats = 10 as Message;
+        /// Upper ends of the histogram's buckets, in bytes.
+        ChunkPayloadHistogramDef(i64) chunk_payload_histogram_def = 136 | 138 as Int64;
+        WriterStats(TraceStatsWriterStatsReader<'a>) writer_stats = 146 as Message;
     }
 }
 
@@ -361,84 +333,49 @@ impl TraceStatsBufferStatsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceStats.BufferStats` where it lies, field by field.
-pub type TraceStatsBufferStatsReader<'a> = rt::TypedReader<
-    'a,
-    TraceStatsBufferStatsField<'a>,
->;
-/// A field of a `perfetto.protos.TraceStats.BufferStats`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceStatsBufferStatsField<'a> {
-    /// Bytes of chunks put into the buffer, headers and rounding included.
-    BytesWritten(u64),
-    /// New chunks put into the buffer.
-    ChunksWritten(u64),
-    /// Chunks that were overwritten with unread packets in them: data lost to the ring.
-    ChunksOverwritten(u64),
-    /// How often writing went round the ring.
-    WriteWrapCount(u64),
-    /// Patches that found their chunk.
-    PatchesSucceeded(u64),
-    /// Patches that came too late or were malformed.
-    PatchesFailed(u64),
-    /// Packets completed by looking into later chunks of their sequence.
-    ReadaheadsSucceeded(u64),
-    /// Attempts of that kind that found the rest missing.
-    ReadaheadsFailed(u64),
-    /// Chunks whose content contradicts their header: a broken or hostile producer.
-    AbiViolations(u64),
-    /// Chunks that came a second time, with more packets than the first.
-    ChunksRewritten(u64),
-    /// Chunks whose number is behind one that came before.
-    ChunksCommittedOutOfOrder(u64),
-    /// Bytes.
-    BufferSize(u64),
-    /// Bytes of chunks that were overwritten before anybody read all of them.
-    BytesOverwritten(u64),
-    /// Bytes of chunks that were read completely.
-    BytesRead(u64),
-    /// Bytes skipped because a chunk did not fit before the end.
-    PaddingBytesWritten(u64),
-    /// Bytes of such padding overwritten since.
-    PaddingBytesCleared(u64),
-    /// Chunks that were read completely.
-    ChunksRead(u64),
-    /// Chunks refused because the buffer is full and keeps what it has.
-    ChunksDiscarded(u64),
-    /// Times a producer reported that it dropped packets itself.
-    TraceWriterPacketLoss(u64),
-    /// Chunks that grew and were moved to where there was room (second buffer implementation only).
-    ChunksRelocated(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceStatsBufferStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BytesWritten(f.uint64()?),
-            16 => Self::ChunksWritten(f.uint64()?),
-            24 => Self::ChunksOverwritten(f.uint64()?),
-            32 => Self::WriteWrapCount(f.uint64()?),
-            40 => Self::PatchesSucceeded(f.uint64()?),
-            48 => Self::PatchesFailed(f.uint64()?),
-            56 => Self::ReadaheadsSucceeded(f.uint64()?),
-            64 => Self::ReadaheadsFailed(f.uint64()?),
-            72 => Self::AbiViolations(f.uint64()?),
-            80 => Self::ChunksRewritten(f.uint64()?),
-            88 => Self::ChunksCommittedOutOfOrder(f.uint64()?),
-            96 => Self::BufferSize(f.uint64()?),
-            104 => Self::BytesOverwritten(f.uint64()?),
-            112 => Self::BytesRead(f.uint64()?),
-            120 => Self::PaddingBytesWritten(f.uint64()?),
-            128 => Self::PaddingBytesCleared(f.uint64()?),
-            136 => Self::ChunksRead(f.uint64()?),
-            144 => Self::ChunksDiscarded(f.uint64()?),
-            152 => Self::TraceWriterPacketLoss(f.uint64()?),
-            160 => Self::ChunksRelocated(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceStats.BufferStats": TraceStatsBufferStatsReader, TraceStatsBufferStatsField, TraceStatsBufferStatsTable;
+    one {
+        /// Bytes of chunks put into the buffer, headers and rounding included.
+        BytesWritten(u64) bytes_written = 8 as Uint64;
+        /// New chunks put into the buffer.
+        ChunksWritten(u64) chunks_written = 16 as Uint64;
+        /// Chunks that were overwritten with unread packets in them: data lost to the ring.
+        ChunksOverwritten(u64) chunks_overwritten = 24 as Uint64;
+        /// How often writing went round the ring.
+        WriteWrapCount(u64) write_wrap_count = 32 as Uint64;
+        /// Patches that found their chunk.
+        PatchesSucceeded(u64) patches_succeeded = 40 as Uint64;
+        /// Patches that came too late or were malformed.
+        PatchesFailed(u64) patches_failed = 48 as Uint64;
+        /// Packets completed by looking into later chunks of their sequence.
+        ReadaheadsSucceeded(u64) readaheads_succeeded = 56 as Uint64;
+        /// Attempts of that kind that found the rest missing.
+        ReadaheadsFailed(u64) readaheads_failed = 64 as Uint64;
+        /// Chunks whose content contradicts their header: a broken or hostile producer.
+        AbiViolations(u64) abi_violations = 72 as Uint64;
+        /// Chunks that came a second time, with more packets than the first.
+        ChunksRewritten(u64) chunks_rewritten = 80 as Uint64;
+        /// Chunks whose number is behind one that came before.
+        ChunksCommittedOutOfOrder(u64) chunks_committed_out_of_order = 88 as Uint64;
+        /// Bytes.
+        BufferSize(u64) buffer_size = 96 as Uint64;
+        /// Bytes of chunks that were overwritten before anybody read all of them.
+        BytesOverwritten(u64) bytes_overwritten = 104 as Uint64;
+        /// Bytes of chunks that were read completely.
+        BytesRead(u64) bytes_read = 112 as Uint64;
+        /// Bytes skipped because a chunk did not fit before the end.
+        PaddingBytesWritten(u64) padding_bytes_written = 120 as Uint64;
+        /// Bytes of such padding overwritten since.
+        PaddingBytesCleared(u64) padding_bytes_cleared = 128 as Uint64;
+        /// Chunks that were read completely.
+        ChunksRead(u64) chunks_read = 136 as Uint64;
+        /// Chunks refused because the buffer is full and keeps what it has.
+        ChunksDiscarded(u64) chunks_discarded = 144 as Uint64;
+        /// Times a producer reported that it dropped packets itself.
+        TraceWriterPacketLoss(u64) trace_writer_packet_loss = 152 as Uint64;
+        /// Chunks that grew and were moved to where there was room (second buffer implementation only).
+        ChunksRelocated(u64) chunks_relocated = 160 as Uint64;
     }
 }
 
@@ -520,38 +457,19 @@ impl TraceStatsWriterStatsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceStats.WriterStats` where it lies, field by field.
-pub type TraceStatsWriterStatsReader<'a> = rt::TypedReader<
-    'a,
-    TraceStatsWriterStatsField<'a>,
->;
-/// A field of a `perfetto.protos.TraceStats.WriterStats`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceStatsWriterStatsField<'a> {
-    /// The trusted_packet_sequence_id of its packets.
-    SequenceId(u64),
-    /// Chunks per bucket of `chunk_payload_histogram_def`, and one number more for what is above the last.
-    ChunkPayloadHistogramCounts(u64),
-    /// Payload bytes per bucket, likewise.
-    ChunkPayloadHistogramSum(i64),
-    /// Index of the buffer in the config.
-    Buffer(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceStatsWriterStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SequenceId(f.uint64()?),
-            16 => Self::ChunkPayloadHistogramCounts(f.uint64()?),
-            18 => return rt::run(f, 16),
-            24 => Self::ChunkPayloadHistogramSum(f.int64()?),
-            26 => return rt::run(f, 24),
-            32 => Self::Buffer(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceStats.WriterStats": TraceStatsWriterStatsReader, TraceStatsWriterStatsField, TraceStatsWriterStatsTable;
+    one {
+        /// The trusted_packet_sequence_id of its packets.
+        SequenceId(u64) sequence_id = 8 as Uint64;
+        /// Index of the buffer in the config.
+        Buffer(u32) buffer = 32 as Uint32;
+    }
+    many {
+        /// Chunks per bucket of `chunk_payload_histogram_def`, and one number more for what is above the last.
+        ChunkPayloadHistogramCounts(u64) chunk_payload_histogram_counts = 16 | 18 as Uint64;
+        /// Payload bytes per bucket, likewise.
+        ChunkPayloadHistogramSum(i64) chunk_payload_histogram_sum = 24 | 26 as Int64;
     }
 }
 
@@ -607,39 +525,19 @@ impl TraceStatsFilterStatsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceStats.FilterStats` where it lies, field by field.
-pub type TraceStatsFilterStatsReader<'a> = rt::TypedReader<
-    'a,
-    TraceStatsFilterStatsField<'a>,
->;
-/// A field of a `perfetto.protos.TraceStats.FilterStats`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceStatsFilterStatsField<'a> {
-    InputPackets(u64),
-    InputBytes(u64),
-    OutputBytes(u64),
-    /// Packets dropped because they could not be filtered.
-    Errors(u64),
-    TimeTakenNs(u64),
-    /// Bytes removed, by index of the buffer.
-    BytesDiscardedPerBuffer(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceStatsFilterStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::InputPackets(f.uint64()?),
-            16 => Self::InputBytes(f.uint64()?),
-            24 => Self::OutputBytes(f.uint64()?),
-            32 => Self::Errors(f.uint64()?),
-            40 => Self::TimeTakenNs(f.uint64()?),
-            160 => Self::BytesDiscardedPerBuffer(f.uint64()?),
-            162 => return rt::run(f, 160),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceStats.FilterStats": TraceStatsFilterStatsReader, TraceStatsFilterStatsField, TraceStatsFilterStatsTable;
+    one {
+        InputPackets(u64) input_packets = 8 as Uint64;
+        InputBytes(u64) input_bytes = 16 as Uint64;
+        OutputBytes(u64) output_bytes = 24 as Uint64;
+        /// Packets dropped because they could not be filtered.
+        Errors(u64) errors = 32 as Uint64;
+        TimeTakenNs(u64) time_taken_ns = 40 as Uint64;
+    }
+    many {
+        /// Bytes removed, by index of the buffer.
+        BytesDiscardedPerBuffer(u64) bytes_discarded_per_buffer = 160 | 162 as Uint64;
     }
 }
 

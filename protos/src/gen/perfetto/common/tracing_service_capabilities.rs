@@ -49,36 +49,18 @@ impl TracingServiceCapabilitiesWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TracingServiceCapabilities` where it lies, field by field.
-pub type TracingServiceCapabilitiesReader<'a> = rt::TypedReader<
-    'a,
-    TracingServiceCapabilitiesField<'a>,
->;
-/// A field of a `perfetto.protos.TracingServiceCapabilities`.
-#[derive(Clone, Copy, Debug)]
-pub enum TracingServiceCapabilitiesField<'a> {
-    HasQueryCapabilities(bool),
-    /// Event types ObserveEvents understands.
-    ObservableEvents(crate::ObservableEventsType),
-    /// `TraceConfig.output_path` works.
-    HasTraceConfigOutputPath(bool),
-    /// CloneSession exists.
-    HasCloneSession(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TracingServiceCapabilitiesField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::HasQueryCapabilities(f.bool()?),
-            16 => Self::ObservableEvents(crate::ObservableEventsType(f.enumeration()?)),
-            18 => return rt::run(f, 16),
-            24 => Self::HasTraceConfigOutputPath(f.bool()?),
-            32 => Self::HasCloneSession(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TracingServiceCapabilities": TracingServiceCapabilitiesReader, TracingServiceCapabilitiesField, TracingServiceCapabilitiesTable;
+    one {
+        HasQueryCapabilities(bool) has_query_capabilities = 8 as Bool;
+        /// `TraceConfig.output_path` works.
+        HasTraceConfigOutputPath(bool) has_trace_config_output_path = 24 as Bool;
+        /// CloneSession exists.
+        HasCloneSession(bool) has_clone_session = 32 as Bool;
+    }
+    many {
+        /// Event types ObserveEvents understands.
+        ObservableEvents(crate::ObservableEventsType) observable_events = 16 | 18 as Enumeration;
     }
 }
 

@@ -70,46 +70,22 @@ impl TracingServiceStateWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TracingServiceState` where it lies, field by field.
-pub type TracingServiceStateReader<'a> = rt::TypedReader<
-    'a,
-    TracingServiceStateField<'a>,
->;
-/// A field of a `perfetto.protos.TracingServiceState`.
-#[derive(Clone, Copy, Debug)]
-pub enum TracingServiceStateField<'a> {
-    Producers(TracingServiceStateProducerReader<'a>),
-    DataSources(TracingServiceStateDataSourceReader<'a>),
-    /// Of all users.
-    NumSessions(i32),
-    /// Of all users.
-    NumSessionsStarted(i32),
-    TracingServiceVersion(&'a str),
-    /// Sessions of the asking user; of all users if it is root or the shell.
-    TracingSessions(TracingServiceStateTracingSessionReader<'a>),
-    /// Tells an empty `tracing_sessions` from a service too old to fill it.
-    SupportsTracingSessions(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TracingServiceStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Producers(TracingServiceStateProducerReader::new(f.bytes()?)),
-            18 => Self::DataSources(TracingServiceStateDataSourceReader::new(f.bytes()?)),
-            24 => Self::NumSessions(f.int32()?),
-            32 => Self::NumSessionsStarted(f.int32()?),
-            42 => Self::TracingServiceVersion(f.string()?),
-            50 => {
-                Self::TracingSessions(
-                    TracingServiceStateTracingSessionReader::new(f.bytes()?),
-                )
-            }
-            56 => Self::SupportsTracingSessions(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TracingServiceState": TracingServiceStateReader, TracingServiceStateField, TracingServiceStateTable;
+    one {
+        /// Of all users.
+        NumSessions(i32) num_sessions = 24 as Int32;
+        /// Of all users.
+        NumSessionsStarted(i32) num_sessions_started = 32 as Int32;
+        TracingServiceVersion(&'a str) tracing_service_version = 42 as String;
+        /// Tells an empty `tracing_sessions` from a service too old to fill it.
+        SupportsTracingSessions(bool) supports_tracing_sessions = 56 as Bool;
+    }
+    many {
+        Producers(TracingServiceStateProducerReader<'a>) producers = 10 as Message;
+        DataSources(TracingServiceStateDataSourceReader<'a>) data_sources = 18 as Message;
+        /// Sessions of the asking user; of all users if it is root or the shell.
+        TracingSessions(TracingServiceStateTracingSessionReader<'a>) tracing_sessions = 50 as Message;
     }
 }
 
@@ -173,42 +149,19 @@ impl TracingServiceStateProducerWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TracingServiceState.Producer` where it lies, field by field.
-pub type TracingServiceStateProducerReader<'a> = rt::TypedReader<
-    'a,
-    TracingServiceStateProducerField<'a>,
->;
-/// A field of a `perfetto.protos.TracingServiceState.Producer`.
-#[derive(Clone, Copy, Debug)]
-pub enum TracingServiceStateProducerField<'a> {
-    /// The service's number for it, unique while it is connected.
-    Id(i32),
-    Name(&'a str),
-    Uid(i32),
-    SdkVersion(&'a str),
-    Pid(i32),
-    /// The process is stopped by the system's freezer and would not answer.
-    Frozen(bool),
-    MachineId(u32),
-    MachineName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TracingServiceStateProducerField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.int32()?),
-            18 => Self::Name(f.string()?),
-            24 => Self::Uid(f.int32()?),
-            34 => Self::SdkVersion(f.string()?),
-            40 => Self::Pid(f.int32()?),
-            48 => Self::Frozen(f.bool()?),
-            56 => Self::MachineId(f.uint32()?),
-            66 => Self::MachineName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TracingServiceState.Producer": TracingServiceStateProducerReader, TracingServiceStateProducerField, TracingServiceStateProducerTable;
+    one {
+        /// The service's number for it, unique while it is connected.
+        Id(i32) id = 8 as Int32;
+        Name(&'a str) name = 18 as String;
+        Uid(i32) uid = 24 as Int32;
+        SdkVersion(&'a str) sdk_version = 34 as String;
+        Pid(i32) pid = 40 as Int32;
+        /// The process is stopped by the system's freezer and would not answer.
+        Frozen(bool) frozen = 48 as Bool;
+        MachineId(u32) machine_id = 56 as Uint32;
+        MachineName(&'a str) machine_name = 66 as String;
     }
 }
 
@@ -259,28 +212,11 @@ impl TracingServiceStateDataSourceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TracingServiceState.DataSource` where it lies, field by field.
-pub type TracingServiceStateDataSourceReader<'a> = rt::TypedReader<
-    'a,
-    TracingServiceStateDataSourceField<'a>,
->;
-/// A field of a `perfetto.protos.TracingServiceState.DataSource`.
-#[derive(Clone, Copy, Debug)]
-pub enum TracingServiceStateDataSourceField<'a> {
-    DsDescriptor(crate::DataSourceDescriptorReader<'a>),
-    ProducerId(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TracingServiceStateDataSourceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::DsDescriptor(crate::DataSourceDescriptorReader::new(f.bytes()?)),
-            16 => Self::ProducerId(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TracingServiceState.DataSource": TracingServiceStateDataSourceReader, TracingServiceStateDataSourceField, TracingServiceStateDataSourceTable;
+    one {
+        DsDescriptor(crate::DataSourceDescriptorReader<'a>) ds_descriptor = 10 as Message;
+        ProducerId(i32) producer_id = 16 as Int32;
     }
 }
 
@@ -349,50 +285,25 @@ impl TracingServiceStateTracingSessionWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TracingServiceState.TracingSession` where it lies, field by field.
-pub type TracingServiceStateTracingSessionReader<'a> = rt::TypedReader<
-    'a,
-    TracingServiceStateTracingSessionField<'a>,
->;
-/// A field of a `perfetto.protos.TracingServiceState.TracingSession`.
-#[derive(Clone, Copy, Debug)]
-pub enum TracingServiceStateTracingSessionField<'a> {
-    Id(u64),
-    ConsumerUid(i32),
-    /// Free text, upper case: `STARTED`, `CONFIGURED` and so on.
-    State(&'a str),
-    UniqueSessionName(&'a str),
-    /// One per buffer.
-    BufferSizeKb(u32),
-    DurationMs(u32),
-    NumDataSources(u32),
-    /// When it was configured, CLOCK_REALTIME.
-    StartRealtimeNs(i64),
-    BugreportScore(i32),
-    BugreportFilename(&'a str),
-    IsStarted(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TracingServiceStateTracingSessionField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint64()?),
-            16 => Self::ConsumerUid(f.int32()?),
-            26 => Self::State(f.string()?),
-            34 => Self::UniqueSessionName(f.string()?),
-            40 => Self::BufferSizeKb(f.uint32()?),
-            42 => return rt::run(f, 40),
-            48 => Self::DurationMs(f.uint32()?),
-            56 => Self::NumDataSources(f.uint32()?),
-            64 => Self::StartRealtimeNs(f.int64()?),
-            72 => Self::BugreportScore(f.int32()?),
-            82 => Self::BugreportFilename(f.string()?),
-            88 => Self::IsStarted(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TracingServiceState.TracingSession": TracingServiceStateTracingSessionReader, TracingServiceStateTracingSessionField, TracingServiceStateTracingSessionTable;
+    one {
+        Id(u64) id = 8 as Uint64;
+        ConsumerUid(i32) consumer_uid = 16 as Int32;
+        /// Free text, upper case: `STARTED`, `CONFIGURED` and so on.
+        State(&'a str) state = 26 as String;
+        UniqueSessionName(&'a str) unique_session_name = 34 as String;
+        DurationMs(u32) duration_ms = 48 as Uint32;
+        NumDataSources(u32) num_data_sources = 56 as Uint32;
+        /// When it was configured, CLOCK_REALTIME.
+        StartRealtimeNs(i64) start_realtime_ns = 64 as Int64;
+        BugreportScore(i32) bugreport_score = 72 as Int32;
+        BugreportFilename(&'a str) bugreport_filename = 82 as String;
+        IsStarted(bool) is_started = 88 as Bool;
+    }
+    many {
+        /// One per buffer.
+        BufferSizeKb(u32) buffer_size_kb = 40 | 42 as Uint32;
     }
 }
 

@@ -29,27 +29,14 @@ impl TrackEventCategoryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrackEventCategory` where it lies, field by field.
-pub type TrackEventCategoryReader<'a> = rt::TypedReader<'a, TrackEventCategoryField<'a>>;
-/// A field of a `perfetto.protos.TrackEventCategory`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrackEventCategoryField<'a> {
-    Name(&'a str),
-    Description(&'a str),
-    Tags(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrackEventCategoryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            18 => Self::Description(f.string()?),
-            26 => Self::Tags(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrackEventCategory": TrackEventCategoryReader, TrackEventCategoryField, TrackEventCategoryTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Description(&'a str) description = 18 as String;
+    }
+    many {
+        Tags(&'a str) tags = 26 as String;
     }
 }
 
@@ -93,26 +80,10 @@ impl TrackEventDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrackEventDescriptor` where it lies, field by field.
-pub type TrackEventDescriptorReader<'a> = rt::TypedReader<
-    'a,
-    TrackEventDescriptorField<'a>,
->;
-/// A field of a `perfetto.protos.TrackEventDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrackEventDescriptorField<'a> {
-    AvailableCategories(TrackEventCategoryReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrackEventDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::AvailableCategories(TrackEventCategoryReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrackEventDescriptor": TrackEventDescriptorReader, TrackEventDescriptorField, TrackEventDescriptorTable;
+    many {
+        AvailableCategories(TrackEventCategoryReader<'a>) available_categories = 10 as Message;
     }
 }
 

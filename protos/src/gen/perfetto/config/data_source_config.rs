@@ -647,344 +647,113 @@ impl DataSourceConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DataSourceConfig` where it lies, field by field.
-pub type DataSourceConfigReader<'a> = rt::TypedReader<'a, DataSourceConfigField<'a>>;
-/// A field of a `perfetto.protos.DataSourceConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum DataSourceConfigField<'a> {
-    /// Name of the data source, such as `track_event`; matched exactly.
-    Name(&'a str),
-    /// Index of a buffer in `TraceConfig.buffers`.
-    TargetBuffer(u32),
-    /// Set by the service: `TraceConfig.duration_ms`.
-    TraceDurationMs(u32),
-    /// Set by the service: the session's number.
-    TracingSessionId(u64),
-    /// Set by the service, from the config's field of this name.
-    EnableExtraGuardrails(bool),
-    /// Set by the service: how long it waits for the source to stop.
-    StopTimeoutMs(u32),
-    /// Set by the service: whether a trusted user started the session.
-    SessionInitiator(DataSourceConfigSessionInitiator),
-    /// Overrules the producer's default.
-    BufferExhaustedPolicy(DataSourceConfigBufferExhaustedPolicy),
-    /// Scheduling of the thread that serves this source.
-    PriorityBoost(crate::PriorityBoostConfigReader<'a>),
-    /// As `target_buffer`, by `BufferConfig.name`.
-    TargetBufferName(&'a str),
-    ProtovmConfig(crate::ProtoVmConfigReader<'a>),
-    FtraceConfig(crate::FtraceConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    ChromeConfig(crate::ChromeConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    InodeFileConfig(crate::InodeFileConfigReader<'a>),
-    ProcessStatsConfig(crate::ProcessStatsConfigReader<'a>),
-    SysStatsConfig(crate::SysStatsConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    HeapprofdConfig(crate::HeapprofdConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    AndroidPowerConfig(crate::AndroidPowerConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    AndroidLogConfig(crate::AndroidLogConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    GpuCounterConfig(crate::GpuCounterConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    PackagesListConfig(crate::PackagesListConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    JavaHprofConfig(crate::JavaHprofConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    PerfEventConfig(crate::PerfEventConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    VulkanMemoryConfig(crate::VulkanMemoryConfigReader<'a>),
-    TrackEventConfig(crate::TrackEventConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    AndroidPolledStateConfig(crate::AndroidPolledStateConfigReader<'a>),
-    InterceptorConfig(crate::InterceptorConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    AndroidGameInterventionListConfig(
-        crate::AndroidGameInterventionListConfigReader<'a>,
-    ),
-    #[cfg(feature = "configs")]
-    StatsdTracingConfig(crate::StatsdTracingConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    AndroidSystemPropertyConfig(crate::AndroidSystemPropertyConfigReader<'a>),
-    SystemInfoConfig(crate::SystemInfoConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    NetworkPacketTraceConfig(crate::NetworkPacketTraceConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    SurfaceflingerLayersConfig(crate::SurfaceFlingerLayersConfigReader<'a>),
-    /// Set by the service, from the config's field of this name.
-    PreferSuspendClockForDuration(bool),
-    #[cfg(feature = "configs")]
-    SurfaceflingerTransactionsConfig(crate::SurfaceFlingerTransactionsConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    AndroidSdkSyspropGuardConfig(crate::AndroidSdkSyspropGuardConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    EtwConfig(crate::EtwConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    ProtologConfig(crate::ProtoLogConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    V8Config(crate::V8ConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    AndroidInputEventConfig(crate::AndroidInputEventConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    PixelModemConfig(crate::PixelModemConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    WindowmanagerConfig(crate::WindowManagerConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    ChromiumSystemMetrics(crate::ChromiumSystemMetricsConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    KernelWakelocksConfig(crate::KernelWakelocksConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    GpuRenderstagesConfig(crate::GpuRenderStagesConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    ChromiumHistogramSamples(crate::ChromiumHistogramSamplesConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    AppWakelocksConfig(crate::AppWakelocksConfigReader<'a>),
-    FrozenFtraceConfig(crate::FrozenFtraceConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    CpuPerUidConfig(crate::CpuPerUidConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    UserListConfig(crate::AndroidUserListConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    InputmethodConfig(crate::InputMethodConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    AndroidAflagsConfig(crate::AndroidAflagsConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    JournaldConfig(crate::SystemdJournaldConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    DisplayVideoConfig(crate::DisplayVideoConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    ChromiumStackSamplingProfiler(crate::ChromiumStackSamplingProfilerConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    ChromiumSamplingHeapProfiler(crate::ChromiumSamplingHeapProfilerConfigReader<'a>),
-    #[cfg(feature = "configs")]
-    QnxConfig(crate::QnxConfigReader<'a>),
-    /// A config nobody reads any more.
-    LegacyConfig(&'a str),
-    /// What the data source of tests writes.
-    ForTesting(crate::TestConfigReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DataSourceConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::TargetBuffer(f.uint32()?),
-            24 => Self::TraceDurationMs(f.uint32()?),
-            32 => Self::TracingSessionId(f.uint64()?),
-            48 => Self::EnableExtraGuardrails(f.bool()?),
-            56 => Self::StopTimeoutMs(f.uint32()?),
-            64 => {
-                Self::SessionInitiator(
-                    DataSourceConfigSessionInitiator(f.enumeration()?),
-                )
-            }
-            72 => {
-                Self::BufferExhaustedPolicy(
-                    DataSourceConfigBufferExhaustedPolicy(f.enumeration()?),
-                )
-            }
-            82 => Self::PriorityBoost(crate::PriorityBoostConfigReader::new(f.bytes()?)),
-            90 => Self::TargetBufferName(f.string()?),
-            98 => Self::ProtovmConfig(crate::ProtoVmConfigReader::new(f.bytes()?)),
-            802 => Self::FtraceConfig(crate::FtraceConfigReader::new(f.bytes()?)),
-            #[cfg(feature = "configs")]
-            810 => Self::ChromeConfig(crate::ChromeConfigReader::new(f.bytes()?)),
-            #[cfg(feature = "configs")]
-            818 => Self::InodeFileConfig(crate::InodeFileConfigReader::new(f.bytes()?)),
-            826 => {
-                Self::ProcessStatsConfig(
-                    crate::ProcessStatsConfigReader::new(f.bytes()?),
-                )
-            }
-            834 => Self::SysStatsConfig(crate::SysStatsConfigReader::new(f.bytes()?)),
-            #[cfg(feature = "configs")]
-            842 => Self::HeapprofdConfig(crate::HeapprofdConfigReader::new(f.bytes()?)),
-            #[cfg(feature = "configs")]
-            850 => {
-                Self::AndroidPowerConfig(
-                    crate::AndroidPowerConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            858 => Self::AndroidLogConfig(crate::AndroidLogConfigReader::new(f.bytes()?)),
-            #[cfg(feature = "configs")]
-            866 => Self::GpuCounterConfig(crate::GpuCounterConfigReader::new(f.bytes()?)),
-            #[cfg(feature = "configs")]
-            874 => {
-                Self::PackagesListConfig(
-                    crate::PackagesListConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            882 => Self::JavaHprofConfig(crate::JavaHprofConfigReader::new(f.bytes()?)),
-            #[cfg(feature = "configs")]
-            890 => Self::PerfEventConfig(crate::PerfEventConfigReader::new(f.bytes()?)),
-            #[cfg(feature = "configs")]
-            898 => {
-                Self::VulkanMemoryConfig(
-                    crate::VulkanMemoryConfigReader::new(f.bytes()?),
-                )
-            }
-            906 => Self::TrackEventConfig(crate::TrackEventConfigReader::new(f.bytes()?)),
-            #[cfg(feature = "configs")]
-            914 => {
-                Self::AndroidPolledStateConfig(
-                    crate::AndroidPolledStateConfigReader::new(f.bytes()?),
-                )
-            }
-            922 => {
-                Self::InterceptorConfig(crate::InterceptorConfigReader::new(f.bytes()?))
-            }
-            #[cfg(feature = "configs")]
-            930 => {
-                Self::AndroidGameInterventionListConfig(
-                    crate::AndroidGameInterventionListConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            938 => {
-                Self::StatsdTracingConfig(
-                    crate::StatsdTracingConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            946 => {
-                Self::AndroidSystemPropertyConfig(
-                    crate::AndroidSystemPropertyConfigReader::new(f.bytes()?),
-                )
-            }
-            954 => Self::SystemInfoConfig(crate::SystemInfoConfigReader::new(f.bytes()?)),
-            #[cfg(feature = "configs")]
-            962 => {
-                Self::NetworkPacketTraceConfig(
-                    crate::NetworkPacketTraceConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            970 => {
-                Self::SurfaceflingerLayersConfig(
-                    crate::SurfaceFlingerLayersConfigReader::new(f.bytes()?),
-                )
-            }
-            976 => Self::PreferSuspendClockForDuration(f.bool()?),
-            #[cfg(feature = "configs")]
-            986 => {
-                Self::SurfaceflingerTransactionsConfig(
-                    crate::SurfaceFlingerTransactionsConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            994 => {
-                Self::AndroidSdkSyspropGuardConfig(
-                    crate::AndroidSdkSyspropGuardConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            1002 => Self::EtwConfig(crate::EtwConfigReader::new(f.bytes()?)),
-            #[cfg(feature = "configs")]
-            1010 => Self::ProtologConfig(crate::ProtoLogConfigReader::new(f.bytes()?)),
-            #[cfg(feature = "configs")]
-            1018 => Self::V8Config(crate::V8ConfigReader::new(f.bytes()?)),
-            #[cfg(feature = "configs")]
-            1026 => {
-                Self::AndroidInputEventConfig(
-                    crate::AndroidInputEventConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            1034 => {
-                Self::PixelModemConfig(crate::PixelModemConfigReader::new(f.bytes()?))
-            }
-            #[cfg(feature = "configs")]
-            1042 => {
-                Self::WindowmanagerConfig(
-                    crate::WindowManagerConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            1050 => {
-                Self::ChromiumSystemMetrics(
-                    crate::ChromiumSystemMetricsConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            1058 => {
-                Self::KernelWakelocksConfig(
-                    crate::KernelWakelocksConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            1066 => {
-                Self::GpuRenderstagesConfig(
-                    crate::GpuRenderStagesConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            1074 => {
-                Self::ChromiumHistogramSamples(
-                    crate::ChromiumHistogramSamplesConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            1082 => {
-                Self::AppWakelocksConfig(
-                    crate::AppWakelocksConfigReader::new(f.bytes()?),
-                )
-            }
-            1090 => {
-                Self::FrozenFtraceConfig(
-                    crate::FrozenFtraceConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            1098 => Self::CpuPerUidConfig(crate::CpuPerUidConfigReader::new(f.bytes()?)),
-            #[cfg(feature = "configs")]
-            1106 => {
-                Self::UserListConfig(crate::AndroidUserListConfigReader::new(f.bytes()?))
-            }
-            #[cfg(feature = "configs")]
-            1114 => {
-                Self::InputmethodConfig(crate::InputMethodConfigReader::new(f.bytes()?))
-            }
-            #[cfg(feature = "configs")]
-            1122 => {
-                Self::AndroidAflagsConfig(
-                    crate::AndroidAflagsConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            1130 => {
-                Self::JournaldConfig(crate::SystemdJournaldConfigReader::new(f.bytes()?))
-            }
-            #[cfg(feature = "configs")]
-            1138 => {
-                Self::DisplayVideoConfig(
-                    crate::DisplayVideoConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            1146 => {
-                Self::ChromiumStackSamplingProfiler(
-                    crate::ChromiumStackSamplingProfilerConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            1154 => {
-                Self::ChromiumSamplingHeapProfiler(
-                    crate::ChromiumSamplingHeapProfilerConfigReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "configs")]
-            1202 => Self::QnxConfig(crate::QnxConfigReader::new(f.bytes()?)),
-            8002 => Self::LegacyConfig(f.string()?),
-            8010 => Self::ForTesting(crate::TestConfigReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DataSourceConfig": DataSourceConfigReader, DataSourceConfigField, DataSourceConfigTable;
+    one {
+        /// Name of the data source, such as `track_event`; matched exactly.
+        Name(&'a str) name = 10 as String;
+        /// Index of a buffer in `TraceConfig.buffers`.
+        TargetBuffer(u32) target_buffer = 16 as Uint32;
+        /// Set by the service: `TraceConfig.duration_ms`.
+        TraceDurationMs(u32) trace_duration_ms = 24 as Uint32;
+        /// Set by the service: the session's number.
+        TracingSessionId(u64) tracing_session_id = 32 as Uint64;
+        /// Set by the service, from the config's field of this name.
+        EnableExtraGuardrails(bool) enable_extra_guardrails = 48 as Bool;
+        /// Set by the service: how long it waits for the source to stop.
+        StopTimeoutMs(u32) stop_timeout_ms = 56 as Uint32;
+        /// Set by the service: whether a trusted user started the session.
+        SessionInitiator(DataSourceConfigSessionInitiator) session_initiator = 64 as Enumeration;
+        /// Overrules the producer's default.
+        BufferExhaustedPolicy(DataSourceConfigBufferExhaustedPolicy) buffer_exhausted_policy = 72 as Enumeration;
+        /// Scheduling of the thread that serves this source.
+        PriorityBoost(crate::PriorityBoostConfigReader<'a>) priority_boost = 82 as Message;
+        /// As `target_buffer`, by `BufferConfig.name`.
+        TargetBufferName(&'a str) target_buffer_name = 90 as String;
+        ProtovmConfig(crate::ProtoVmConfigReader<'a>) protovm_config = 98 as Message;
+        FtraceConfig(crate::FtraceConfigReader<'a>) ftrace_config = 802 as Message;
+        #[cfg(feature = "configs")] ChromeConfig(crate::ChromeConfigReader<'a>) chrome_config = 810 as Message;
+        #[cfg(feature = "configs")]
+        InodeFileConfig(crate::InodeFileConfigReader<'a>) inode_file_config = 818 as Message;
+        ProcessStatsConfig(crate::ProcessStatsConfigReader<'a>) process_stats_config = 826 as Message;
+        SysStatsConfig(crate::SysStatsConfigReader<'a>) sys_stats_config = 834 as Message;
+        #[cfg(feature = "configs")] HeapprofdConfig(crate::HeapprofdConfigReader<'a>) heapprofd_config = 842 as Message;
+        #[cfg(feature = "configs")]
+        AndroidPowerConfig(crate::AndroidPowerConfigReader<'a>) android_power_config = 850 as Message;
+        #[cfg(feature = "configs")]
+        AndroidLogConfig(crate::AndroidLogConfigReader<'a>) android_log_config = 858 as Message;
+        #[cfg(feature = "configs")]
+        GpuCounterConfig(crate::GpuCounterConfigReader<'a>) gpu_counter_config = 866 as Message;
+        #[cfg(feature = "configs")]
+        PackagesListConfig(crate::PackagesListConfigReader<'a>) packages_list_config = 874 as Message;
+        #[cfg(feature = "configs")]
+        JavaHprofConfig(crate::JavaHprofConfigReader<'a>) java_hprof_config = 882 as Message;
+        #[cfg(feature = "configs")]
+        PerfEventConfig(crate::PerfEventConfigReader<'a>) perf_event_config = 890 as Message;
+        #[cfg(feature = "configs")]
+        VulkanMemoryConfig(crate::VulkanMemoryConfigReader<'a>) vulkan_memory_config = 898 as Message;
+        TrackEventConfig(crate::TrackEventConfigReader<'a>) track_event_config = 906 as Message;
+        #[cfg(feature = "configs")]
+        AndroidPolledStateConfig(crate::AndroidPolledStateConfigReader<'a>) android_polled_state_config = 914 as Message;
+        InterceptorConfig(crate::InterceptorConfigReader<'a>) interceptor_config = 922 as Message;
+        #[cfg(feature = "configs")]
+        AndroidGameInterventionListConfig(crate::AndroidGameInterventionListConfigReader<'a>) android_game_intervention_list_config = 930 as Message;
+        #[cfg(feature = "configs")]
+        StatsdTracingConfig(crate::StatsdTracingConfigReader<'a>) statsd_tracing_config = 938 as Message;
+        #[cfg(feature = "configs")]
+        AndroidSystemPropertyConfig(crate::AndroidSystemPropertyConfigReader<'a>) android_system_property_config = 946 as Message;
+        SystemInfoConfig(crate::SystemInfoConfigReader<'a>) system_info_config = 954 as Message;
+        #[cfg(feature = "configs")]
+        NetworkPacketTraceConfig(crate::NetworkPacketTraceConfigReader<'a>) network_packet_trace_config = 962 as Message;
+        #[cfg(feature = "configs")]
+        SurfaceflingerLayersConfig(crate::SurfaceFlingerLayersConfigReader<'a>) surfaceflinger_layers_config = 970 as Message;
+        /// Set by the service, from the config's field of this name.
+        PreferSuspendClockForDuration(bool) prefer_suspend_clock_for_duration = 976 as Bool;
+        #[cfg(feature = "configs")]
+        SurfaceflingerTransactionsConfig(crate::SurfaceFlingerTransactionsConfigReader<'a>) surfaceflinger_transactions_config = 986 as Message;
+        #[cfg(feature = "configs")]
+        AndroidSdkSyspropGuardConfig(crate::AndroidSdkSyspropGuardConfigReader<'a>) android_sdk_sysprop_guard_config = 994 as Message;
+        #[cfg(feature = "configs")] EtwConfig(crate::EtwConfigReader<'a>) etw_config = 1002 as Message;
+        #[cfg(feature = "configs")] ProtologConfig(crate::ProtoLogConfigReader<'a>) protolog_config = 1010 as Message;
+        #[cfg(feature = "configs")] V8Config(crate::V8ConfigReader<'a>) v8_config = 1018 as Message;
+        #[cfg(feature = "configs")]
+        AndroidInputEventConfig(crate::AndroidInputEventConfigReader<'a>) android_input_event_config = 1026 as Message;
+        #[cfg(feature = "configs")]
+        PixelModemConfig(crate::PixelModemConfigReader<'a>) pixel_modem_config = 1034 as Message;
+        #[cfg(feature = "configs")]
+        WindowmanagerConfig(crate::WindowManagerConfigReader<'a>) windowmanager_config = 1042 as Message;
+        #[cfg(feature = "configs")]
+        ChromiumSystemMetrics(crate::ChromiumSystemMetricsConfigReader<'a>) chromium_system_metrics = 1050 as Message;
+        #[cfg(feature = "configs")]
+        KernelWakelocksConfig(crate::KernelWakelocksConfigReader<'a>) kernel_wakelocks_config = 1058 as Message;
+        #[cfg(feature = "configs")]
+        GpuRenderstagesConfig(crate::GpuRenderStagesConfigReader<'a>) gpu_renderstages_config = 1066 as Message;
+        #[cfg(feature = "configs")]
+        ChromiumHistogramSamples(crate::ChromiumHistogramSamplesConfigReader<'a>) chromium_histogram_samples = 1074 as Message;
+        #[cfg(feature = "configs")]
+        AppWakelocksConfig(crate::AppWakelocksConfigReader<'a>) app_wakelocks_config = 1082 as Message;
+        FrozenFtraceConfig(crate::FrozenFtraceConfigReader<'a>) frozen_ftrace_config = 1090 as Message;
+        #[cfg(feature = "configs")]
+        CpuPerUidConfig(crate::CpuPerUidConfigReader<'a>) cpu_per_uid_config = 1098 as Message;
+        #[cfg(feature = "configs")]
+        UserListConfig(crate::AndroidUserListConfigReader<'a>) user_list_config = 1106 as Message;
+        #[cfg(feature = "configs")]
+        InputmethodConfig(crate::InputMethodConfigReader<'a>) inputmethod_config = 1114 as Message;
+        #[cfg(feature = "configs")]
+        AndroidAflagsConfig(crate::AndroidAflagsConfigReader<'a>) android_aflags_config = 1122 as Message;
+        #[cfg(feature = "configs")]
+        JournaldConfig(crate::SystemdJournaldConfigReader<'a>) journald_config = 1130 as Message;
+        #[cfg(feature = "configs")]
+        DisplayVideoConfig(crate::DisplayVideoConfigReader<'a>) display_video_config = 1138 as Message;
+        #[cfg(feature = "configs")]
+        ChromiumStackSamplingProfiler(crate::ChromiumStackSamplingProfilerConfigReader<'a>) chromium_stack_sampling_profiler = 1146 as Message;
+        #[cfg(feature = "configs")]
+        ChromiumSamplingHeapProfiler(crate::ChromiumSamplingHeapProfilerConfigReader<'a>) chromium_sampling_heap_profiler = 1154 as Message;
+        #[cfg(feature = "configs")] QnxConfig(crate::QnxConfigReader<'a>) qnx_config = 1202 as Message;
+        /// A config nobody reads any more.
+        LegacyConfig(&'a str) legacy_config = 8002 as String;
+        /// What the data source of tests writes.
+        ForTesting(crate::TestConfigReader<'a>) for_testing = 8010 as Message;
     }
 }
 

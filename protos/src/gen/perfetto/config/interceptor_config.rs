@@ -31,25 +31,11 @@ impl InterceptorConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InterceptorConfig` where it lies, field by field.
-pub type InterceptorConfigReader<'a> = rt::TypedReader<'a, InterceptorConfigField<'a>>;
-/// A field of a `perfetto.protos.InterceptorConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum InterceptorConfigField<'a> {
-    Name(&'a str),
-    ConsoleConfig(crate::ConsoleConfigReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InterceptorConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            802 => Self::ConsoleConfig(crate::ConsoleConfigReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InterceptorConfig": InterceptorConfigReader, InterceptorConfigField, InterceptorConfigTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        ConsoleConfig(crate::ConsoleConfigReader<'a>) console_config = 802 as Message;
     }
 }
 

@@ -69,47 +69,20 @@ impl StressTestConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StressTestConfig` where it lies, field by field.
-pub type StressTestConfigReader<'a> = rt::TypedReader<'a, StressTestConfigField<'a>>;
-/// A field of a `perfetto.protos.StressTestConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum StressTestConfigField<'a> {
-    TraceConfig(crate::TraceConfigReader<'a>),
-    ShmemSizeKb(u32),
-    ShmemPageSizeKb(u32),
-    NumProcesses(u32),
-    NumThreads(u32),
-    MaxEvents(u32),
-    Nesting(u32),
-    SteadyStateTimings(StressTestConfigWriterTimingReader<'a>),
-    BurstPeriodMs(u32),
-    BurstDurationMs(u32),
-    BurstTimings(StressTestConfigWriterTimingReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StressTestConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::TraceConfig(crate::TraceConfigReader::new(f.bytes()?)),
-            16 => Self::ShmemSizeKb(f.uint32()?),
-            24 => Self::ShmemPageSizeKb(f.uint32()?),
-            32 => Self::NumProcesses(f.uint32()?),
-            40 => Self::NumThreads(f.uint32()?),
-            48 => Self::MaxEvents(f.uint32()?),
-            56 => Self::Nesting(f.uint32()?),
-            66 => {
-                Self::SteadyStateTimings(
-                    StressTestConfigWriterTimingReader::new(f.bytes()?),
-                )
-            }
-            72 => Self::BurstPeriodMs(f.uint32()?),
-            80 => Self::BurstDurationMs(f.uint32()?),
-            90 => Self::BurstTimings(StressTestConfigWriterTimingReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.StressTestConfig": StressTestConfigReader, StressTestConfigField, StressTestConfigTable;
+    one {
+        TraceConfig(crate::TraceConfigReader<'a>) trace_config = 10 as Message;
+        ShmemSizeKb(u32) shmem_size_kb = 16 as Uint32;
+        ShmemPageSizeKb(u32) shmem_page_size_kb = 24 as Uint32;
+        NumProcesses(u32) num_processes = 32 as Uint32;
+        NumThreads(u32) num_threads = 40 as Uint32;
+        MaxEvents(u32) max_events = 48 as Uint32;
+        Nesting(u32) nesting = 56 as Uint32;
+        SteadyStateTimings(StressTestConfigWriterTimingReader<'a>) steady_state_timings = 66 as Message;
+        BurstPeriodMs(u32) burst_period_ms = 72 as Uint32;
+        BurstDurationMs(u32) burst_duration_ms = 80 as Uint32;
+        BurstTimings(StressTestConfigWriterTimingReader<'a>) burst_timings = 90 as Message;
     }
 }
 
@@ -166,34 +139,14 @@ impl StressTestConfigWriterTimingWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StressTestConfig.WriterTiming` where it lies, field by field.
-pub type StressTestConfigWriterTimingReader<'a> = rt::TypedReader<
-    'a,
-    StressTestConfigWriterTimingField<'a>,
->;
-/// A field of a `perfetto.protos.StressTestConfig.WriterTiming`.
-#[derive(Clone, Copy, Debug)]
-pub enum StressTestConfigWriterTimingField<'a> {
-    PayloadMean(f64),
-    PayloadStddev(f64),
-    RateMean(f64),
-    RateStddev(f64),
-    PayloadWriteTimeMs(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StressTestConfigWriterTimingField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            9 => Self::PayloadMean(f.double()?),
-            17 => Self::PayloadStddev(f.double()?),
-            25 => Self::RateMean(f.double()?),
-            33 => Self::RateStddev(f.double()?),
-            40 => Self::PayloadWriteTimeMs(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.StressTestConfig.WriterTiming": StressTestConfigWriterTimingReader, StressTestConfigWriterTimingField, StressTestConfigWriterTimingTable;
+    one {
+        PayloadMean(f64) payload_mean = 9 as Double;
+        PayloadStddev(f64) payload_stddev = 17 as Double;
+        RateMean(f64) rate_mean = 25 as Double;
+        RateStddev(f64) rate_stddev = 33 as Double;
+        PayloadWriteTimeMs(u32) payload_write_time_ms = 40 as Uint32;
     }
 }
 

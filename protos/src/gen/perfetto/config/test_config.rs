@@ -51,36 +51,18 @@ impl TestConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TestConfig` where it lies, field by field.
-pub type TestConfigReader<'a> = rt::TypedReader<'a, TestConfigField<'a>>;
-/// A field of a `perfetto.protos.TestConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum TestConfigField<'a> {
-    /// Packets to write; 0 means until stopped.
-    MessageCount(u32),
-    MaxMessagesPerSecond(u32),
-    /// First number of the generated sequence.
-    Seed(u32),
-    /// Bytes of payload in each.
-    MessageSize(u32),
-    SendBatchOnRegister(bool),
-    DummyFields(TestConfigDummyFieldsReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TestConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::MessageCount(f.uint32()?),
-            16 => Self::MaxMessagesPerSecond(f.uint32()?),
-            24 => Self::Seed(f.uint32()?),
-            32 => Self::MessageSize(f.uint32()?),
-            40 => Self::SendBatchOnRegister(f.bool()?),
-            50 => Self::DummyFields(TestConfigDummyFieldsReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TestConfig": TestConfigReader, TestConfigField, TestConfigTable;
+    one {
+        /// Packets to write; 0 means until stopped.
+        MessageCount(u32) message_count = 8 as Uint32;
+        MaxMessagesPerSecond(u32) max_messages_per_second = 16 as Uint32;
+        /// First number of the generated sequence.
+        Seed(u32) seed = 24 as Uint32;
+        /// Bytes of payload in each.
+        MessageSize(u32) message_size = 32 as Uint32;
+        SendBatchOnRegister(bool) send_batch_on_register = 40 as Bool;
+        DummyFields(TestConfigDummyFieldsReader<'a>) dummy_fields = 50 as Message;
     }
 }
 
@@ -151,52 +133,23 @@ impl TestConfigDummyFieldsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TestConfig.DummyFields` where it lies, field by field.
-pub type TestConfigDummyFieldsReader<'a> = rt::TypedReader<
-    'a,
-    TestConfigDummyFieldsField<'a>,
->;
-/// A field of a `perfetto.protos.TestConfig.DummyFields`.
-#[derive(Clone, Copy, Debug)]
-pub enum TestConfigDummyFieldsField<'a> {
-    FieldUint32(u32),
-    FieldInt32(i32),
-    FieldUint64(u64),
-    FieldInt64(i64),
-    FieldFixed64(u64),
-    FieldSfixed64(i64),
-    FieldFixed32(u32),
-    FieldSfixed32(i32),
-    FieldDouble(f64),
-    FieldFloat(f32),
-    FieldSint64(i64),
-    FieldSint32(i32),
-    FieldString(&'a str),
-    FieldBytes(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TestConfigDummyFieldsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::FieldUint32(f.uint32()?),
-            16 => Self::FieldInt32(f.int32()?),
-            24 => Self::FieldUint64(f.uint64()?),
-            32 => Self::FieldInt64(f.int64()?),
-            41 => Self::FieldFixed64(f.fixed64()?),
-            49 => Self::FieldSfixed64(f.sfixed64()?),
-            61 => Self::FieldFixed32(f.fixed32()?),
-            69 => Self::FieldSfixed32(f.sfixed32()?),
-            73 => Self::FieldDouble(f.double()?),
-            85 => Self::FieldFloat(f.float()?),
-            88 => Self::FieldSint64(f.sint64()?),
-            96 => Self::FieldSint32(f.sint32()?),
-            106 => Self::FieldString(f.string()?),
-            114 => Self::FieldBytes(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TestConfig.DummyFields": TestConfigDummyFieldsReader, TestConfigDummyFieldsField, TestConfigDummyFieldsTable;
+    one {
+        FieldUint32(u32) field_uint32 = 8 as Uint32;
+        FieldInt32(i32) field_int32 = 16 as Int32;
+        FieldUint64(u64) field_uint64 = 24 as Uint64;
+        FieldInt64(i64) field_int64 = 32 as Int64;
+        FieldFixed64(u64) field_fixed64 = 41 as Fixed64;
+        FieldSfixed64(i64) field_sfixed64 = 49 as Sfixed64;
+        FieldFixed32(u32) field_fixed32 = 61 as Fixed32;
+        FieldSfixed32(i32) field_sfixed32 = 69 as Sfixed32;
+        FieldDouble(f64) field_double = 73 as Double;
+        FieldFloat(f32) field_float = 85 as Float;
+        FieldSint64(i64) field_sint64 = 88 as Sint64;
+        FieldSint32(i32) field_sint32 = 96 as Sint32;
+        FieldString(&'a str) field_string = 106 as String;
+        FieldBytes(&'a [u8]) field_bytes = 114 as Bytes;
     }
 }
 

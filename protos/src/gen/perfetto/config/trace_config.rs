@@ -620,162 +620,82 @@ impl TraceConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig` where it lies, field by field.
-pub type TraceConfigReader<'a> = rt::TypedReader<'a, TraceConfigField<'a>>;
-/// A field of a `perfetto.protos.TraceConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigField<'a> {
-    /// Referred to by index.
-    Buffers(TraceConfigBufferConfigReader<'a>),
-    /// What to start.
-    DataSources(TraceConfigDataSourceReader<'a>),
-    /// The session stops by itself after this time; 0 means never.
-    DurationMs(u32),
-    /// Limits for recordings in the field: size of buffers and length of the session.
-    EnableExtraGuardrails(bool),
-    LockdownMode(TraceConfigLockdownModeOperation),
-    /// Shared memory of particular producers.
-    Producers(TraceConfigProducerConfigReader<'a>),
-    StatsdMetadata(TraceConfigStatsdMetadataReader<'a>),
-    /// The service writes the trace into a file as it goes; the consumer's descriptor comes with EnableTracing, or see `output_path`.
-    WriteIntoFile(bool),
-    /// Between writes; 5 s by default, 100 ms at least.
-    FileWritePeriodMs(u32),
-    /// The session ends before the file gets larger; 0 means no limit.
-    MaxFileSizeBytes(u64),
-    GuardrailOverrides(TraceConfigGuardrailOverridesReader<'a>),
-    /// Wait for StartTracing after EnableTracing.
-    DeferredStart(bool),
-    /// Between flushes of all data sources, for long sessions.
-    FlushPeriodMs(u32),
-    /// How long a flush waits for producers; 5 s by default.
-    FlushTimeoutMs(u32),
-    /// Android: tell the tracing app about the end.
-    NotifyTraceur(bool),
-    /// Triggers of this session.
-    TriggerConfig(TraceConfigTriggerConfigReader<'a>),
-    /// The command line fires these triggers instead of recording.
-    ActivateTriggers(&'a str),
-    AllowUserBuildTracing(bool),
-    /// What the service writes by itself.
-    BuiltinDataSources(TraceConfigBuiltinDataSourceReader<'a>),
-    /// Periodic restarts of interned data.
-    IncrementalStateConfig(TraceConfigIncrementalStateConfigReader<'a>),
-    /// Refuse the session if one of this name exists.
-    UniqueSessionName(&'a str),
-    /// How long data sources may take to stop; 5 s by default.
-    DataSourceStopTimeoutMs(u32),
-    /// Deprecated way to ask for deflate.
-    CompressionType(TraceConfigCompressionType),
-    IncidentReportConfig(TraceConfigIncidentReportConfigReader<'a>),
-    /// Upper half of the trace's UUID, as a signed number.
-    TraceUuidMsb(i64),
-    /// Lower half.
-    TraceUuidLsb(i64),
-    /// The service creates this file; it must not exist.
-    OutputPath(&'a str),
-    /// If positive, a bug report may take a copy of this session; the largest wins.
-    BugreportScore(i32),
-    StatsdLogging(TraceConfigStatsdLogging),
-    /// Filter of packets.
-    TraceFilter(TraceConfigTraceFilterReader<'a>),
-    AndroidReportConfig(TraceConfigAndroidReportConfigReader<'a>),
-    CmdTraceStartDelay(TraceConfigCmdTraceStartDelayReader<'a>),
-    /// Time in suspend counts towards the duration.
-    PreferSuspendClockForDuration(bool),
-    /// Name of that copy.
-    BugreportFilename(&'a str),
-    /// How many sessions may run together.
-    SessionSemaphores(TraceConfigSessionSemaphoreReader<'a>),
-    PriorityBoost(crate::PriorityBoostConfigReader<'a>),
-    /// If positive, all other sessions are ended first; refused if one of the same or a higher value exists.
-    ExclusivePrio(u32),
-    /// Data sources of connected machines too, not of this one alone.
-    TraceAllMachines(bool),
-    WriteFlushMode(TraceConfigWriteFlushMode),
-    FflushPostWrite(TraceConfigFFlushMode),
-    Compression(TraceConfigCompressionConfigReader<'a>),
-    TraceAttributes(crate::TraceAttributesReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Buffers(TraceConfigBufferConfigReader::new(f.bytes()?)),
-            18 => Self::DataSources(TraceConfigDataSourceReader::new(f.bytes()?)),
-            24 => Self::DurationMs(f.uint32()?),
-            32 => Self::EnableExtraGuardrails(f.bool()?),
-            40 => Self::LockdownMode(TraceConfigLockdownModeOperation(f.enumeration()?)),
-            50 => Self::Producers(TraceConfigProducerConfigReader::new(f.bytes()?)),
-            58 => Self::StatsdMetadata(TraceConfigStatsdMetadataReader::new(f.bytes()?)),
-            64 => Self::WriteIntoFile(f.bool()?),
-            72 => Self::FileWritePeriodMs(f.uint32()?),
-            80 => Self::MaxFileSizeBytes(f.uint64()?),
-            90 => {
-                Self::GuardrailOverrides(
-                    TraceConfigGuardrailOverridesReader::new(f.bytes()?),
-                )
-            }
-            96 => Self::DeferredStart(f.bool()?),
-            104 => Self::FlushPeriodMs(f.uint32()?),
-            112 => Self::FlushTimeoutMs(f.uint32()?),
-            128 => Self::NotifyTraceur(f.bool()?),
-            138 => Self::TriggerConfig(TraceConfigTriggerConfigReader::new(f.bytes()?)),
-            146 => Self::ActivateTriggers(f.string()?),
-            152 => Self::AllowUserBuildTracing(f.bool()?),
-            162 => {
-                Self::BuiltinDataSources(
-                    TraceConfigBuiltinDataSourceReader::new(f.bytes()?),
-                )
-            }
-            170 => {
-                Self::IncrementalStateConfig(
-                    TraceConfigIncrementalStateConfigReader::new(f.bytes()?),
-                )
-            }
-            178 => Self::UniqueSessionName(f.string()?),
-            184 => Self::DataSourceStopTimeoutMs(f.uint32()?),
-            192 => Self::CompressionType(TraceConfigCompressionType(f.enumeration()?)),
-            202 => {
-                Self::IncidentReportConfig(
-                    TraceConfigIncidentReportConfigReader::new(f.bytes()?),
-                )
-            }
-            216 => Self::TraceUuidMsb(f.int64()?),
-            224 => Self::TraceUuidLsb(f.int64()?),
-            234 => Self::OutputPath(f.string()?),
-            240 => Self::BugreportScore(f.int32()?),
-            248 => Self::StatsdLogging(TraceConfigStatsdLogging(f.enumeration()?)),
-            266 => Self::TraceFilter(TraceConfigTraceFilterReader::new(f.bytes()?)),
-            274 => {
-                Self::AndroidReportConfig(
-                    TraceConfigAndroidReportConfigReader::new(f.bytes()?),
-                )
-            }
-            282 => {
-                Self::CmdTraceStartDelay(
-                    TraceConfigCmdTraceStartDelayReader::new(f.bytes()?),
-                )
-            }
-            288 => Self::PreferSuspendClockForDuration(f.bool()?),
-            306 => Self::BugreportFilename(f.string()?),
-            314 => {
-                Self::SessionSemaphores(
-                    TraceConfigSessionSemaphoreReader::new(f.bytes()?),
-                )
-            }
-            322 => Self::PriorityBoost(crate::PriorityBoostConfigReader::new(f.bytes()?)),
-            328 => Self::ExclusivePrio(f.uint32()?),
-            344 => Self::TraceAllMachines(f.bool()?),
-            352 => Self::WriteFlushMode(TraceConfigWriteFlushMode(f.enumeration()?)),
-            360 => Self::FflushPostWrite(TraceConfigFFlushMode(f.enumeration()?)),
-            378 => Self::Compression(TraceConfigCompressionConfigReader::new(f.bytes()?)),
-            386 => Self::TraceAttributes(crate::TraceAttributesReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig": TraceConfigReader, TraceConfigField, TraceConfigTable;
+    one {
+        /// The session stops by itself after this time; 0 means never.
+        DurationMs(u32) duration_ms = 24 as Uint32;
+        /// Limits for recordings in the field: size of buffers and length of the session.
+        EnableExtraGuardrails(bool) enable_extra_guardrails = 32 as Bool;
+        LockdownMode(TraceConfigLockdownModeOperation) lockdown_mode = 40 as Enumeration;
+        StatsdMetadata(TraceConfigStatsdMetadataReader<'a>) statsd_metadata = 58 as Message;
+        /// The service writes the trace into a file as it goes; the consumer's descriptor comes with EnableTracing, or see `output_path`.
+        WriteIntoFile(bool) write_into_file = 64 as Bool;
+        /// Between writes; 5 s by default, 100 ms at least.
+        FileWritePeriodMs(u32) file_write_period_ms = 72 as Uint32;
+        /// The session ends before the file gets larger; 0 means no limit.
+        MaxFileSizeBytes(u64) max_file_size_bytes = 80 as Uint64;
+        GuardrailOverrides(TraceConfigGuardrailOverridesReader<'a>) guardrail_overrides = 90 as Message;
+        /// Wait for StartTracing after EnableTracing.
+        DeferredStart(bool) deferred_start = 96 as Bool;
+        /// Between flushes of all data sources, for long sessions.
+        FlushPeriodMs(u32) flush_period_ms = 104 as Uint32;
+        /// How long a flush waits for producers; 5 s by default.
+        FlushTimeoutMs(u32) flush_timeout_ms = 112 as Uint32;
+        /// Android: tell the tracing app about the end.
+        NotifyTraceur(bool) notify_traceur = 128 as Bool;
+        /// Triggers of this session.
+        TriggerConfig(TraceConfigTriggerConfigReader<'a>) trigger_config = 138 as Message;
+        AllowUserBuildTracing(bool) allow_user_build_tracing = 152 as Bool;
+        /// What the service writes by itself.
+        BuiltinDataSources(TraceConfigBuiltinDataSourceReader<'a>) builtin_data_sources = 162 as Message;
+        /// Periodic restarts of interned data.
+        IncrementalStateConfig(TraceConfigIncrementalStateConfigReader<'a>) incremental_state_config = 170 as Message;
+        /// Refuse the session if one of this name exists.
+        UniqueSessionName(&'a str) unique_session_name = 178 as String;
+        /// How long data sources may take to stop; 5 s by default.
+        DataSourceStopTimeoutMs(u32) data_source_stop_timeout_ms = 184 as Uint32;
+        /// Deprecated way to ask for deflate.
+        CompressionType(TraceConfigCompressionType) compression_type = 192 as Enumeration;
+        IncidentReportConfig(TraceConfigIncidentReportConfigReader<'a>) incident_report_config = 202 as Message;
+        /// Upper half of the trace's UUID, as a signed number.
+        TraceUuidMsb(i64) trace_uuid_msb = 216 as Int64;
+        /// Lower half.
+        TraceUuidLsb(i64) trace_uuid_lsb = 224 as Int64;
+        /// The service creates this file; it must not exist.
+        OutputPath(&'a str) output_path = 234 as String;
+        /// If positive, a bug report may take a copy of this session; the largest wins.
+        BugreportScore(i32) bugreport_score = 240 as Int32;
+        StatsdLogging(TraceConfigStatsdLogging) statsd_logging = 248 as Enumeration;
+        /// Filter of packets.
+        TraceFilter(TraceConfigTraceFilterReader<'a>) trace_filter = 266 as Message;
+        AndroidReportConfig(TraceConfigAndroidReportConfigReader<'a>) android_report_config = 274 as Message;
+        CmdTraceStartDelay(TraceConfigCmdTraceStartDelayReader<'a>) cmd_trace_start_delay = 282 as Message;
+        /// Time in suspend counts towards the duration.
+        PreferSuspendClockForDuration(bool) prefer_suspend_clock_for_duration = 288 as Bool;
+        /// Name of that copy.
+        BugreportFilename(&'a str) bugreport_filename = 306 as String;
+        PriorityBoost(crate::PriorityBoostConfigReader<'a>) priority_boost = 322 as Message;
+        /// If positive, all other sessions are ended first; refused if one of the same or a higher value exists.
+        ExclusivePrio(u32) exclusive_prio = 328 as Uint32;
+        /// Data sources of connected machines too, not of this one alone.
+        TraceAllMachines(bool) trace_all_machines = 344 as Bool;
+        WriteFlushMode(TraceConfigWriteFlushMode) write_flush_mode = 352 as Enumeration;
+        FflushPostWrite(TraceConfigFFlushMode) fflush_post_write = 360 as Enumeration;
+        Compression(TraceConfigCompressionConfigReader<'a>) compression = 378 as Message;
+        TraceAttributes(crate::TraceAttributesReader<'a>) trace_attributes = 386 as Message;
+    }
+    many {
+        /// Referred to by index.
+        Buffers(TraceConfigBufferConfigReader<'a>) buffers = 10 as Message;
+        /// What to start.
+        DataSources(TraceConfigDataSourceReader<'a>) data_sources = 18 as Message;
+        /// Shared memory of particular producers.
+        Producers(TraceConfigProducerConfigReader<'a>) producers = 50 as Message;
+        /// The command line fires these triggers instead of recording.
+        ActivateTriggers(&'a str) activate_triggers = 146 as String;
+        /// How many sessions may run together.
+        SessionSemaphores(TraceConfigSessionSemaphoreReader<'a>) session_semaphores = 314 as Message;
     }
 }
 
@@ -926,44 +846,19 @@ impl TraceConfigBufferConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.BufferConfig` where it lies, field by field.
-pub type TraceConfigBufferConfigReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigBufferConfigField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.BufferConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigBufferConfigField<'a> {
-    /// KiB, rounded up to whole pages.
-    SizeKb(u32),
-    FillPolicy(TraceConfigBufferConfigFillPolicy),
-    /// A clone takes the content away from the session instead of copying it.
-    TransferOnClone(bool),
-    /// A clone starts with this buffer empty.
-    ClearBeforeClone(bool),
-    /// For `DataSourceConfig.target_buffer_name`; unique in the config.
-    Name(&'a str),
-    ExperimentalMode(TraceConfigBufferConfigExperimentalMode),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigBufferConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SizeKb(f.uint32()?),
-            32 => Self::FillPolicy(TraceConfigBufferConfigFillPolicy(f.enumeration()?)),
-            40 => Self::TransferOnClone(f.bool()?),
-            48 => Self::ClearBeforeClone(f.bool()?),
-            58 => Self::Name(f.string()?),
-            64 => {
-                Self::ExperimentalMode(
-                    TraceConfigBufferConfigExperimentalMode(f.enumeration()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.BufferConfig": TraceConfigBufferConfigReader, TraceConfigBufferConfigField, TraceConfigBufferConfigTable;
+    one {
+        /// KiB, rounded up to whole pages.
+        SizeKb(u32) size_kb = 8 as Uint32;
+        FillPolicy(TraceConfigBufferConfigFillPolicy) fill_policy = 32 as Enumeration;
+        /// A clone takes the content away from the session instead of copying it.
+        TransferOnClone(bool) transfer_on_clone = 40 as Bool;
+        /// A clone starts with this buffer empty.
+        ClearBeforeClone(bool) clear_before_clone = 48 as Bool;
+        /// For `DataSourceConfig.target_buffer_name`; unique in the config.
+        Name(&'a str) name = 58 as String;
+        ExperimentalMode(TraceConfigBufferConfigExperimentalMode) experimental_mode = 64 as Enumeration;
     }
 }
 
@@ -1036,36 +931,19 @@ impl TraceConfigDataSourceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.DataSource` where it lies, field by field.
-pub type TraceConfigDataSourceReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigDataSourceField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.DataSource`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigDataSourceField<'a> {
-    /// What it is told.
-    Config(crate::DataSourceConfigReader<'a>),
-    /// Only in producers with one of these names; none means in all.
-    ProducerNameFilter(&'a str),
-    /// Likewise, by regular expression over the whole name.
-    ProducerNameRegexFilter(&'a str),
-    /// Only on machines with one of these names.
-    MachineNameFilter(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigDataSourceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Config(crate::DataSourceConfigReader::new(f.bytes()?)),
-            18 => Self::ProducerNameFilter(f.string()?),
-            26 => Self::ProducerNameRegexFilter(f.string()?),
-            34 => Self::MachineNameFilter(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.DataSource": TraceConfigDataSourceReader, TraceConfigDataSourceField, TraceConfigDataSourceTable;
+    one {
+        /// What it is told.
+        Config(crate::DataSourceConfigReader<'a>) config = 10 as Message;
+    }
+    many {
+        /// Only in producers with one of these names; none means in all.
+        ProducerNameFilter(&'a str) producer_name_filter = 18 as String;
+        /// Likewise, by regular expression over the whole name.
+        ProducerNameRegexFilter(&'a str) producer_name_regex_filter = 26 as String;
+        /// Only on machines with one of these names.
+        MachineNameFilter(&'a str) machine_name_filter = 34 as String;
     }
 }
 
@@ -1166,51 +1044,26 @@ impl TraceConfigBuiltinDataSourceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.BuiltinDataSource` where it lies, field by field.
-pub type TraceConfigBuiltinDataSourceReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigBuiltinDataSourceField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.BuiltinDataSource`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigBuiltinDataSourceField<'a> {
-    /// No clock snapshots.
-    DisableClockSnapshotting(bool),
-    /// The config does not become a packet.
-    DisableTraceConfig(bool),
-    /// No SystemInfo.
-    DisableSystemInfo(bool),
-    /// No TracingServiceEvent.
-    DisableServiceEvents(bool),
-    /// The clock a reader should convert to; BOOTTIME by default.
-    PrimaryTraceClock(crate::BuiltinClock),
-    /// Between clock snapshots; 10 s by default, 1 s at least.
-    SnapshotIntervalMs(u32),
-    PreferSuspendClockForSnapshot(bool),
-    /// No WriterStats in the trace's statistics.
-    DisableChunkUsageHistograms(bool),
-    DisableExtensionDescriptors(bool),
-    EnableConcurrentSessionEvents(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigBuiltinDataSourceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DisableClockSnapshotting(f.bool()?),
-            16 => Self::DisableTraceConfig(f.bool()?),
-            24 => Self::DisableSystemInfo(f.bool()?),
-            32 => Self::DisableServiceEvents(f.bool()?),
-            40 => Self::PrimaryTraceClock(crate::BuiltinClock(f.enumeration()?)),
-            48 => Self::SnapshotIntervalMs(f.uint32()?),
-            56 => Self::PreferSuspendClockForSnapshot(f.bool()?),
-            64 => Self::DisableChunkUsageHistograms(f.bool()?),
-            72 => Self::DisableExtensionDescriptors(f.bool()?),
-            80 => Self::EnableConcurrentSessionEvents(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.BuiltinDataSource": TraceConfigBuiltinDataSourceReader, TraceConfigBuiltinDataSourceField, TraceConfigBuiltinDataSourceTable;
+    one {
+        /// No clock snapshots.
+        DisableClockSnapshotting(bool) disable_clock_snapshotting = 8 as Bool;
+        /// The config does not become a packet.
+        DisableTraceConfig(bool) disable_trace_config = 16 as Bool;
+        /// No SystemInfo.
+        DisableSystemInfo(bool) disable_system_info = 24 as Bool;
+        /// No TracingServiceEvent.
+        DisableServiceEvents(bool) disable_service_events = 32 as Bool;
+        /// The clock a reader should convert to; BOOTTIME by default.
+        PrimaryTraceClock(crate::BuiltinClock) primary_trace_clock = 40 as Enumeration;
+        /// Between clock snapshots; 10 s by default, 1 s at least.
+        SnapshotIntervalMs(u32) snapshot_interval_ms = 48 as Uint32;
+        PreferSuspendClockForSnapshot(bool) prefer_suspend_clock_for_snapshot = 56 as Bool;
+        /// No WriterStats in the trace's statistics.
+        DisableChunkUsageHistograms(bool) disable_chunk_usage_histograms = 64 as Bool;
+        DisableExtensionDescriptors(bool) disable_extension_descriptors = 72 as Bool;
+        EnableConcurrentSessionEvents(bool) enable_concurrent_session_events = 80 as Bool;
     }
 }
 
@@ -1263,32 +1116,14 @@ impl TraceConfigProducerConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.ProducerConfig` where it lies, field by field.
-pub type TraceConfigProducerConfigReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigProducerConfigField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.ProducerConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigProducerConfigField<'a> {
-    ProducerName(&'a str),
-    /// KiB; the service clamps it.
-    ShmSizeKb(u32),
-    /// KiB; a multiple of 4.
-    PageSizeKb(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigProducerConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::ProducerName(f.string()?),
-            16 => Self::ShmSizeKb(f.uint32()?),
-            24 => Self::PageSizeKb(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.ProducerConfig": TraceConfigProducerConfigReader, TraceConfigProducerConfigField, TraceConfigProducerConfigTable;
+    one {
+        ProducerName(&'a str) producer_name = 10 as String;
+        /// KiB; the service clamps it.
+        ShmSizeKb(u32) shm_size_kb = 16 as Uint32;
+        /// KiB; a multiple of 4.
+        PageSizeKb(u32) page_size_kb = 24 as Uint32;
     }
 }
 
@@ -1344,32 +1179,13 @@ impl TraceConfigStatsdMetadataWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.StatsdMetadata` where it lies, field by field.
-pub type TraceConfigStatsdMetadataReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigStatsdMetadataField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.StatsdMetadata`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigStatsdMetadataField<'a> {
-    TriggeringAlertId(i64),
-    TriggeringConfigUid(i32),
-    TriggeringConfigId(i64),
-    TriggeringSubscriptionId(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigStatsdMetadataField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TriggeringAlertId(f.int64()?),
-            16 => Self::TriggeringConfigUid(f.int32()?),
-            24 => Self::TriggeringConfigId(f.int64()?),
-            32 => Self::TriggeringSubscriptionId(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.StatsdMetadata": TraceConfigStatsdMetadataReader, TraceConfigStatsdMetadataField, TraceConfigStatsdMetadataTable;
+    one {
+        TriggeringAlertId(i64) triggering_alert_id = 8 as Int64;
+        TriggeringConfigUid(i32) triggering_config_uid = 16 as Int32;
+        TriggeringConfigId(i64) triggering_config_id = 24 as Int64;
+        TriggeringSubscriptionId(i64) triggering_subscription_id = 32 as Int64;
     }
 }
 
@@ -1417,28 +1233,11 @@ impl TraceConfigGuardrailOverridesWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.GuardrailOverrides` where it lies, field by field.
-pub type TraceConfigGuardrailOverridesReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigGuardrailOverridesField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.GuardrailOverrides`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigGuardrailOverridesField<'a> {
-    MaxUploadPerDayBytes(u64),
-    MaxTracingBufferSizeKb(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigGuardrailOverridesField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::MaxUploadPerDayBytes(f.uint64()?),
-            16 => Self::MaxTracingBufferSizeKb(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.GuardrailOverrides": TraceConfigGuardrailOverridesReader, TraceConfigGuardrailOverridesField, TraceConfigGuardrailOverridesTable;
+    one {
+        MaxUploadPerDayBytes(u64) max_upload_per_day_bytes = 8 as Uint64;
+        MaxTracingBufferSizeKb(u32) max_tracing_buffer_size_kb = 16 as Uint32;
     }
 }
 
@@ -1498,33 +1297,16 @@ impl TraceConfigTriggerConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.TriggerConfig` where it lies, field by field.
-pub type TraceConfigTriggerConfigReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigTriggerConfigField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.TriggerConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigTriggerConfigField<'a> {
-    TriggerMode(TraceConfigTriggerConfigTriggerMode),
-    Triggers(TraceConfigTriggerConfigTriggerReader<'a>),
-    /// The session ends after this time even without a trigger.
-    TriggerTimeoutMs(u32),
-    UseCloneSnapshotIfAvailable(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigTriggerConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TriggerMode(TraceConfigTriggerConfigTriggerMode(f.enumeration()?)),
-            18 => Self::Triggers(TraceConfigTriggerConfigTriggerReader::new(f.bytes()?)),
-            24 => Self::TriggerTimeoutMs(f.uint32()?),
-            40 => Self::UseCloneSnapshotIfAvailable(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.TriggerConfig": TraceConfigTriggerConfigReader, TraceConfigTriggerConfigField, TraceConfigTriggerConfigTable;
+    one {
+        TriggerMode(TraceConfigTriggerConfigTriggerMode) trigger_mode = 8 as Enumeration;
+        /// The session ends after this time even without a trigger.
+        TriggerTimeoutMs(u32) trigger_timeout_ms = 24 as Uint32;
+        UseCloneSnapshotIfAvailable(bool) use_clone_snapshot_if_available = 40 as Bool;
+    }
+    many {
+        Triggers(TraceConfigTriggerConfigTriggerReader<'a>) triggers = 18 as Message;
     }
 }
 
@@ -1586,38 +1368,18 @@ impl TraceConfigTriggerConfigTriggerWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.TriggerConfig.Trigger` where it lies, field by field.
-pub type TraceConfigTriggerConfigTriggerReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigTriggerConfigTriggerField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.TriggerConfig.Trigger`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigTriggerConfigTriggerField<'a> {
-    Name(&'a str),
-    /// Only from producers whose whole name matches.
-    ProducerNameRegex(&'a str),
-    /// From the trigger to its effect; in START_TRACING mode how long to record then.
-    StopDelayMs(u32),
-    /// More within a day are ignored; 0 means no limit.
-    MaxPer24H(u32),
-    /// Chance to ignore it, from 0 to 1.
-    SkipProbability(f64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigTriggerConfigTriggerField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            18 => Self::ProducerNameRegex(f.string()?),
-            24 => Self::StopDelayMs(f.uint32()?),
-            32 => Self::MaxPer24H(f.uint32()?),
-            41 => Self::SkipProbability(f.double()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.TriggerConfig.Trigger": TraceConfigTriggerConfigTriggerReader, TraceConfigTriggerConfigTriggerField, TraceConfigTriggerConfigTriggerTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        /// Only from producers whose whole name matches.
+        ProducerNameRegex(&'a str) producer_name_regex = 18 as String;
+        /// From the trigger to its effect; in START_TRACING mode how long to record then.
+        StopDelayMs(u32) stop_delay_ms = 24 as Uint32;
+        /// More within a day are ignored; 0 means no limit.
+        MaxPer24H(u32) max_per_24_h = 32 as Uint32;
+        /// Chance to ignore it, from 0 to 1.
+        SkipProbability(f64) skip_probability = 41 as Double;
     }
 }
 
@@ -1659,27 +1421,11 @@ impl TraceConfigIncrementalStateConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.IncrementalStateConfig` where it lies, field by field.
-pub type TraceConfigIncrementalStateConfigReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigIncrementalStateConfigField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.IncrementalStateConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigIncrementalStateConfigField<'a> {
-    /// How often data sources are told to write interned data anew.
-    ClearPeriodMs(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigIncrementalStateConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::ClearPeriodMs(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.IncrementalStateConfig": TraceConfigIncrementalStateConfigReader, TraceConfigIncrementalStateConfigField, TraceConfigIncrementalStateConfigTable;
+    one {
+        /// How often data sources are told to write interned data anew.
+        ClearPeriodMs(u32) clear_period_ms = 8 as Uint32;
     }
 }
 
@@ -1719,30 +1465,11 @@ impl TraceConfigCompressionConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.CompressionConfig` where it lies, field by field.
-pub type TraceConfigCompressionConfigReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigCompressionConfigField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.CompressionConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigCompressionConfigField<'a> {
-    Deflate(TraceConfigCompressionConfigDeflateReader<'a>),
-    Zstd(TraceConfigCompressionConfigZstdReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigCompressionConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::Deflate(TraceConfigCompressionConfigDeflateReader::new(f.bytes()?))
-            }
-            18 => Self::Zstd(TraceConfigCompressionConfigZstdReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.CompressionConfig": TraceConfigCompressionConfigReader, TraceConfigCompressionConfigField, TraceConfigCompressionConfigTable;
+    one {
+        Deflate(TraceConfigCompressionConfigDeflateReader<'a>) deflate = 10 as Message;
+        Zstd(TraceConfigCompressionConfigZstdReader<'a>) zstd = 18 as Message;
     }
 }
 
@@ -1777,25 +1504,8 @@ impl TraceConfigCompressionConfigDeflateWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.CompressionConfig.Deflate` where it lies, field by field.
-pub type TraceConfigCompressionConfigDeflateReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigCompressionConfigDeflateField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.CompressionConfig.Deflate`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigCompressionConfigDeflateField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigCompressionConfigDeflateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.TraceConfig.CompressionConfig.Deflate": TraceConfigCompressionConfigDeflateReader, TraceConfigCompressionConfigDeflateField, TraceConfigCompressionConfigDeflateTable;
 }
 
 #[cfg(feature = "text")]
@@ -1828,26 +1538,10 @@ impl TraceConfigCompressionConfigZstdWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.CompressionConfig.Zstd` where it lies, field by field.
-pub type TraceConfigCompressionConfigZstdReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigCompressionConfigZstdField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.CompressionConfig.Zstd`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigCompressionConfigZstdField<'a> {
-    Level(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigCompressionConfigZstdField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Level(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.CompressionConfig.Zstd": TraceConfigCompressionConfigZstdReader, TraceConfigCompressionConfigZstdField, TraceConfigCompressionConfigZstdTable;
+    one {
+        Level(i32) level = 8 as Int32;
     }
 }
 
@@ -1896,34 +1590,14 @@ impl TraceConfigIncidentReportConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.IncidentReportConfig` where it lies, field by field.
-pub type TraceConfigIncidentReportConfigReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigIncidentReportConfigField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.IncidentReportConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigIncidentReportConfigField<'a> {
-    DestinationPackage(&'a str),
-    DestinationClass(&'a str),
-    PrivacyLevel(i32),
-    SkipDropbox(bool),
-    SkipIncidentd(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigIncidentReportConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::DestinationPackage(f.string()?),
-            18 => Self::DestinationClass(f.string()?),
-            24 => Self::PrivacyLevel(f.int32()?),
-            32 => Self::SkipDropbox(f.bool()?),
-            40 => Self::SkipIncidentd(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.IncidentReportConfig": TraceConfigIncidentReportConfigReader, TraceConfigIncidentReportConfigField, TraceConfigIncidentReportConfigTable;
+    one {
+        DestinationPackage(&'a str) destination_package = 10 as String;
+        DestinationClass(&'a str) destination_class = 18 as String;
+        PrivacyLevel(i32) privacy_level = 24 as Int32;
+        SkipDropbox(bool) skip_dropbox = 32 as Bool;
+        SkipIncidentd(bool) skip_incidentd = 40 as Bool;
     }
 }
 
@@ -2006,44 +1680,16 @@ impl TraceConfigTraceFilterWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.TraceFilter` where it lies, field by field.
-pub type TraceConfigTraceFilterReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigTraceFilterField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.TraceFilter`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigTraceFilterField<'a> {
-    /// Program of allowed fields; for all versions.
-    Bytecode(&'a [u8]),
-    /// Preferred to `bytecode` by services that can filter strings.
-    BytecodeV2(&'a [u8]),
-    StringFilterChain(TraceConfigTraceFilterStringFilterChainReader<'a>),
-    BytecodeOverlayV54(&'a [u8]),
-    StringFilterChainV54(TraceConfigTraceFilterStringFilterChainReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigTraceFilterField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Bytecode(f.bytes()?),
-            18 => Self::BytecodeV2(f.bytes()?),
-            26 => {
-                Self::StringFilterChain(
-                    TraceConfigTraceFilterStringFilterChainReader::new(f.bytes()?),
-                )
-            }
-            34 => Self::BytecodeOverlayV54(f.bytes()?),
-            42 => {
-                Self::StringFilterChainV54(
-                    TraceConfigTraceFilterStringFilterChainReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.TraceFilter": TraceConfigTraceFilterReader, TraceConfigTraceFilterField, TraceConfigTraceFilterTable;
+    one {
+        /// Program of allowed fields; for all versions.
+        Bytecode(&'a [u8]) bytecode = 10 as Bytes;
+        /// Preferred to `bytecode` by services that can filter strings.
+        BytecodeV2(&'a [u8]) bytecode_v2 = 18 as Bytes;
+        StringFilterChain(TraceConfigTraceFilterStringFilterChainReader<'a>) string_filter_chain = 26 as Message;
+        BytecodeOverlayV54(&'a [u8]) bytecode_overlay_v54 = 34 as Bytes;
+        StringFilterChainV54(TraceConfigTraceFilterStringFilterChainReader<'a>) string_filter_chain_v54 = 42 as Message;
     }
 }
 
@@ -2111,35 +1757,16 @@ impl TraceConfigTraceFilterStringFilterRuleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.TraceFilter.StringFilterRule` where it lies, field by field.
-pub type TraceConfigTraceFilterStringFilterRuleReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigTraceFilterStringFilterRuleField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.TraceFilter.StringFilterRule`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigTraceFilterStringFilterRuleField<'a> {
-    Policy(TraceConfigTraceFilterStringFilterPolicy),
-    RegexPattern(&'a str),
-    AtracePayloadStartsWith(&'a str),
-    Name(&'a str),
-    SemanticType(crate::SemanticType),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigTraceFilterStringFilterRuleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Policy(TraceConfigTraceFilterStringFilterPolicy(f.enumeration()?)),
-            18 => Self::RegexPattern(f.string()?),
-            26 => Self::AtracePayloadStartsWith(f.string()?),
-            34 => Self::Name(f.string()?),
-            40 => Self::SemanticType(crate::SemanticType(f.enumeration()?)),
-            42 => return rt::run(f, 40),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.TraceFilter.StringFilterRule": TraceConfigTraceFilterStringFilterRuleReader, TraceConfigTraceFilterStringFilterRuleField, TraceConfigTraceFilterStringFilterRuleTable;
+    one {
+        Policy(TraceConfigTraceFilterStringFilterPolicy) policy = 8 as Enumeration;
+        RegexPattern(&'a str) regex_pattern = 18 as String;
+        AtracePayloadStartsWith(&'a str) atrace_payload_starts_with = 26 as String;
+        Name(&'a str) name = 34 as String;
+    }
+    many {
+        SemanticType(crate::SemanticType) semantic_type = 40 | 42 as Enumeration;
     }
 }
 
@@ -2186,30 +1813,10 @@ impl TraceConfigTraceFilterStringFilterChainWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.TraceFilter.StringFilterChain` where it lies, field by field.
-pub type TraceConfigTraceFilterStringFilterChainReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigTraceFilterStringFilterChainField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.TraceFilter.StringFilterChain`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigTraceFilterStringFilterChainField<'a> {
-    Rules(TraceConfigTraceFilterStringFilterRuleReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigTraceFilterStringFilterChainField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::Rules(
-                    TraceConfigTraceFilterStringFilterRuleReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.TraceFilter.StringFilterChain": TraceConfigTraceFilterStringFilterChainReader, TraceConfigTraceFilterStringFilterChainField, TraceConfigTraceFilterStringFilterChainTable;
+    many {
+        Rules(TraceConfigTraceFilterStringFilterRuleReader<'a>) rules = 10 as Message;
     }
 }
 
@@ -2258,32 +1865,13 @@ impl TraceConfigAndroidReportConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.AndroidReportConfig` where it lies, field by field.
-pub type TraceConfigAndroidReportConfigReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigAndroidReportConfigField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.AndroidReportConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigAndroidReportConfigField<'a> {
-    ReporterServicePackage(&'a str),
-    ReporterServiceClass(&'a str),
-    SkipReport(bool),
-    UsePipeInFrameworkForTesting(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigAndroidReportConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::ReporterServicePackage(f.string()?),
-            18 => Self::ReporterServiceClass(f.string()?),
-            24 => Self::SkipReport(f.bool()?),
-            32 => Self::UsePipeInFrameworkForTesting(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.AndroidReportConfig": TraceConfigAndroidReportConfigReader, TraceConfigAndroidReportConfigField, TraceConfigAndroidReportConfigTable;
+    one {
+        ReporterServicePackage(&'a str) reporter_service_package = 10 as String;
+        ReporterServiceClass(&'a str) reporter_service_class = 18 as String;
+        SkipReport(bool) skip_report = 24 as Bool;
+        UsePipeInFrameworkForTesting(bool) use_pipe_in_framework_for_testing = 32 as Bool;
     }
 }
 
@@ -2324,28 +1912,11 @@ impl TraceConfigCmdTraceStartDelayWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.CmdTraceStartDelay` where it lies, field by field.
-pub type TraceConfigCmdTraceStartDelayReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigCmdTraceStartDelayField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.CmdTraceStartDelay`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigCmdTraceStartDelayField<'a> {
-    MinDelayMs(u32),
-    MaxDelayMs(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigCmdTraceStartDelayField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::MinDelayMs(f.uint32()?),
-            16 => Self::MaxDelayMs(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.CmdTraceStartDelay": TraceConfigCmdTraceStartDelayReader, TraceConfigCmdTraceStartDelayField, TraceConfigCmdTraceStartDelayTable;
+    one {
+        MinDelayMs(u32) min_delay_ms = 8 as Uint32;
+        MaxDelayMs(u32) max_delay_ms = 16 as Uint32;
     }
 }
 
@@ -2389,29 +1960,12 @@ impl TraceConfigSessionSemaphoreWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceConfig.SessionSemaphore` where it lies, field by field.
-pub type TraceConfigSessionSemaphoreReader<'a> = rt::TypedReader<
-    'a,
-    TraceConfigSessionSemaphoreField<'a>,
->;
-/// A field of a `perfetto.protos.TraceConfig.SessionSemaphore`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceConfigSessionSemaphoreField<'a> {
-    Name(&'a str),
-    /// Others that may hold it at the same time; the smallest of all sessions counts.
-    MaxOtherSessionCount(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceConfigSessionSemaphoreField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::MaxOtherSessionCount(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceConfig.SessionSemaphore": TraceConfigSessionSemaphoreReader, TraceConfigSessionSemaphoreField, TraceConfigSessionSemaphoreTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        /// Others that may hold it at the same time; the smallest of all sessions counts.
+        MaxOtherSessionCount(u64) max_other_session_count = 16 as Uint64;
     }
 }
 

@@ -36,29 +36,12 @@ impl EnableTracingRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.EnableTracingRequest` where it lies, field by field.
-pub type EnableTracingRequestReader<'a> = rt::TypedReader<
-    'a,
-    EnableTracingRequestField<'a>,
->;
-/// A field of a `perfetto.protos.EnableTracingRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum EnableTracingRequestField<'a> {
-    TraceConfig(crate::TraceConfigReader<'a>),
-    /// Never set by real consumers: the service uses it to be told of the end of an attached session.
-    AttachNotificationOnly(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for EnableTracingRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::TraceConfig(crate::TraceConfigReader::new(f.bytes()?)),
-            16 => Self::AttachNotificationOnly(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.EnableTracingRequest": EnableTracingRequestReader, EnableTracingRequestField, EnableTracingRequestTable;
+    one {
+        TraceConfig(crate::TraceConfigReader<'a>) trace_config = 10 as Message;
+        /// Never set by real consumers: the service uses it to be told of the end of an attached session.
+        AttachNotificationOnly(bool) attach_notification_only = 16 as Bool;
     }
 }
 
@@ -108,30 +91,15 @@ impl EnableTracingResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.EnableTracingResponse` where it lies, field by field.
-pub type EnableTracingResponseReader<'a> = rt::TypedReader<
-    'a,
-    EnableTracingResponseField<'a>,
->;
-/// A field of a `perfetto.protos.EnableTracingResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum EnableTracingResponseField<'a> {
-    /// Recording ended; true in every reply.
-    Disabled(bool),
-    /// Why the session was refused; empty if it was not.
-    Error(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for EnableTracingResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Disabled(f.bool()?),
-            26 => Self::Error(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.EnableTracingResponse": EnableTracingResponseReader, EnableTracingResponseField, EnableTracingResponseTable;
+    one {
+        /// Why the session was refused; empty if it was not.
+        Error(&'a str) error = 26 as String;
+    }
+    oneof state {
+        /// Recording ended; true in every reply.
+        Disabled(bool) disabled = 8 as Bool;
     }
 }
 
@@ -166,25 +134,8 @@ impl StartTracingRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StartTracingRequest` where it lies, field by field.
-pub type StartTracingRequestReader<'a> = rt::TypedReader<
-    'a,
-    StartTracingRequestField<'a>,
->;
-/// A field of a `perfetto.protos.StartTracingRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum StartTracingRequestField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StartTracingRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.StartTracingRequest": StartTracingRequestReader, StartTracingRequestField, StartTracingRequestTable;
 }
 
 #[cfg(feature = "text")]
@@ -215,25 +166,8 @@ impl StartTracingResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StartTracingResponse` where it lies, field by field.
-pub type StartTracingResponseReader<'a> = rt::TypedReader<
-    'a,
-    StartTracingResponseField<'a>,
->;
-/// A field of a `perfetto.protos.StartTracingResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum StartTracingResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StartTracingResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.StartTracingResponse": StartTracingResponseReader, StartTracingResponseField, StartTracingResponseTable;
 }
 
 #[cfg(feature = "text")]
@@ -270,26 +204,10 @@ impl ChangeTraceConfigRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChangeTraceConfigRequest` where it lies, field by field.
-pub type ChangeTraceConfigRequestReader<'a> = rt::TypedReader<
-    'a,
-    ChangeTraceConfigRequestField<'a>,
->;
-/// A field of a `perfetto.protos.ChangeTraceConfigRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChangeTraceConfigRequestField<'a> {
-    TraceConfig(crate::TraceConfigReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChangeTraceConfigRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::TraceConfig(crate::TraceConfigReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChangeTraceConfigRequest": ChangeTraceConfigRequestReader, ChangeTraceConfigRequestField, ChangeTraceConfigRequestTable;
+    one {
+        TraceConfig(crate::TraceConfigReader<'a>) trace_config = 10 as Message;
     }
 }
 
@@ -321,25 +239,8 @@ impl ChangeTraceConfigResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChangeTraceConfigResponse` where it lies, field by field.
-pub type ChangeTraceConfigResponseReader<'a> = rt::TypedReader<
-    'a,
-    ChangeTraceConfigResponseField<'a>,
->;
-/// A field of a `perfetto.protos.ChangeTraceConfigResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChangeTraceConfigResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChangeTraceConfigResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.ChangeTraceConfigResponse": ChangeTraceConfigResponseReader, ChangeTraceConfigResponseField, ChangeTraceConfigResponseTable;
 }
 
 #[cfg(feature = "text")]
@@ -370,25 +271,8 @@ impl DisableTracingRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DisableTracingRequest` where it lies, field by field.
-pub type DisableTracingRequestReader<'a> = rt::TypedReader<
-    'a,
-    DisableTracingRequestField<'a>,
->;
-/// A field of a `perfetto.protos.DisableTracingRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum DisableTracingRequestField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DisableTracingRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.DisableTracingRequest": DisableTracingRequestReader, DisableTracingRequestField, DisableTracingRequestTable;
 }
 
 #[cfg(feature = "text")]
@@ -419,25 +303,8 @@ impl DisableTracingResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DisableTracingResponse` where it lies, field by field.
-pub type DisableTracingResponseReader<'a> = rt::TypedReader<
-    'a,
-    DisableTracingResponseField<'a>,
->;
-/// A field of a `perfetto.protos.DisableTracingResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum DisableTracingResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DisableTracingResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.DisableTracingResponse": DisableTracingResponseReader, DisableTracingResponseField, DisableTracingResponseTable;
 }
 
 #[cfg(feature = "text")]
@@ -468,22 +335,8 @@ impl ReadBuffersRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ReadBuffersRequest` where it lies, field by field.
-pub type ReadBuffersRequestReader<'a> = rt::TypedReader<'a, ReadBuffersRequestField<'a>>;
-/// A field of a `perfetto.protos.ReadBuffersRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum ReadBuffersRequestField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ReadBuffersRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.ReadBuffersRequest": ReadBuffersRequestReader, ReadBuffersRequestField, ReadBuffersRequestTable;
 }
 
 #[cfg(feature = "text")]
@@ -517,26 +370,10 @@ impl ReadBuffersResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ReadBuffersResponse` where it lies, field by field.
-pub type ReadBuffersResponseReader<'a> = rt::TypedReader<
-    'a,
-    ReadBuffersResponseField<'a>,
->;
-/// A field of a `perfetto.protos.ReadBuffersResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum ReadBuffersResponseField<'a> {
-    Slices(ReadBuffersResponseSliceReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ReadBuffersResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            18 => Self::Slices(ReadBuffersResponseSliceReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ReadBuffersResponse": ReadBuffersResponseReader, ReadBuffersResponseField, ReadBuffersResponseTable;
+    many {
+        Slices(ReadBuffersResponseSliceReader<'a>) slices = 18 as Message;
     }
 }
 
@@ -583,30 +420,13 @@ impl ReadBuffersResponseSliceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ReadBuffersResponse.Slice` where it lies, field by field.
-pub type ReadBuffersResponseSliceReader<'a> = rt::TypedReader<
-    'a,
-    ReadBuffersResponseSliceField<'a>,
->;
-/// A field of a `perfetto.protos.ReadBuffersResponse.Slice`.
-#[derive(Clone, Copy, Debug)]
-pub enum ReadBuffersResponseSliceField<'a> {
-    /// Bytes of a TracePacket, without the tag and length it has in a file.
-    Data(&'a [u8]),
-    /// The packet ends here.
-    LastSliceForPacket(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ReadBuffersResponseSliceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Data(f.bytes()?),
-            16 => Self::LastSliceForPacket(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ReadBuffersResponse.Slice": ReadBuffersResponseSliceReader, ReadBuffersResponseSliceField, ReadBuffersResponseSliceTable;
+    one {
+        /// Bytes of a TracePacket, without the tag and length it has in a file.
+        Data(&'a [u8]) data = 10 as Bytes;
+        /// The packet ends here.
+        LastSliceForPacket(bool) last_slice_for_packet = 16 as Bool;
     }
 }
 
@@ -645,25 +465,11 @@ impl FreeBuffersRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FreeBuffersRequest` where it lies, field by field.
-pub type FreeBuffersRequestReader<'a> = rt::TypedReader<'a, FreeBuffersRequestField<'a>>;
-/// A field of a `perfetto.protos.FreeBuffersRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum FreeBuffersRequestField<'a> {
-    /// Ignored: all buffers go.
-    BufferIds(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FreeBuffersRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BufferIds(f.uint32()?),
-            10 => return rt::run(f, 8),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FreeBuffersRequest": FreeBuffersRequestReader, FreeBuffersRequestField, FreeBuffersRequestTable;
+    many {
+        /// Ignored: all buffers go.
+        BufferIds(u32) buffer_ids = 8 | 10 as Uint32;
     }
 }
 
@@ -695,25 +501,8 @@ impl FreeBuffersResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FreeBuffersResponse` where it lies, field by field.
-pub type FreeBuffersResponseReader<'a> = rt::TypedReader<
-    'a,
-    FreeBuffersResponseField<'a>,
->;
-/// A field of a `perfetto.protos.FreeBuffersResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum FreeBuffersResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FreeBuffersResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.FreeBuffersResponse": FreeBuffersResponseReader, FreeBuffersResponseField, FreeBuffersResponseTable;
 }
 
 #[cfg(feature = "text")]
@@ -752,27 +541,13 @@ impl FlushRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FlushRequest` where it lies, field by field.
-pub type FlushRequestReader<'a> = rt::TypedReader<'a, FlushRequestField<'a>>;
-/// A field of a `perfetto.protos.FlushRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum FlushRequestField<'a> {
-    /// 0 means the session's own timeout.
-    TimeoutMs(u32),
-    /// Who asks and why, in bits; passed on to producers.
-    Flags(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FlushRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TimeoutMs(f.uint32()?),
-            16 => Self::Flags(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FlushRequest": FlushRequestReader, FlushRequestField, FlushRequestTable;
+    one {
+        /// 0 means the session's own timeout.
+        TimeoutMs(u32) timeout_ms = 8 as Uint32;
+        /// Who asks and why, in bits; passed on to producers.
+        Flags(u64) flags = 16 as Uint64;
     }
 }
 
@@ -807,22 +582,8 @@ impl FlushResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FlushResponse` where it lies, field by field.
-pub type FlushResponseReader<'a> = rt::TypedReader<'a, FlushResponseField<'a>>;
-/// A field of a `perfetto.protos.FlushResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum FlushResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FlushResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.FlushResponse": FlushResponseReader, FlushResponseField, FlushResponseTable;
 }
 
 #[cfg(feature = "text")]
@@ -857,24 +618,11 @@ impl DetachRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DetachRequest` where it lies, field by field.
-pub type DetachRequestReader<'a> = rt::TypedReader<'a, DetachRequestField<'a>>;
-/// A field of a `perfetto.protos.DetachRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum DetachRequestField<'a> {
-    /// Chosen by the consumer, unique among sessions of its user.
-    Key(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DetachRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Key(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DetachRequest": DetachRequestReader, DetachRequestField, DetachRequestTable;
+    one {
+        /// Chosen by the consumer, unique among sessions of its user.
+        Key(&'a str) key = 10 as String;
     }
 }
 
@@ -906,22 +654,8 @@ impl DetachResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DetachResponse` where it lies, field by field.
-pub type DetachResponseReader<'a> = rt::TypedReader<'a, DetachResponseField<'a>>;
-/// A field of a `perfetto.protos.DetachResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum DetachResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DetachResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.DetachResponse": DetachResponseReader, DetachResponseField, DetachResponseTable;
 }
 
 #[cfg(feature = "text")]
@@ -956,24 +690,11 @@ impl AttachRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AttachRequest` where it lies, field by field.
-pub type AttachRequestReader<'a> = rt::TypedReader<'a, AttachRequestField<'a>>;
-/// A field of a `perfetto.protos.AttachRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum AttachRequestField<'a> {
-    /// As given to Detach.
-    Key(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AttachRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Key(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AttachRequest": AttachRequestReader, AttachRequestField, AttachRequestTable;
+    one {
+        /// As given to Detach.
+        Key(&'a str) key = 10 as String;
     }
 }
 
@@ -1013,24 +734,11 @@ impl AttachResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AttachResponse` where it lies, field by field.
-pub type AttachResponseReader<'a> = rt::TypedReader<'a, AttachResponseField<'a>>;
-/// A field of a `perfetto.protos.AttachResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum AttachResponseField<'a> {
-    /// The config of the session.
-    TraceConfig(crate::TraceConfigReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AttachResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::TraceConfig(crate::TraceConfigReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AttachResponse": AttachResponseReader, AttachResponseField, AttachResponseTable;
+    one {
+        /// The config of the session.
+        TraceConfig(crate::TraceConfigReader<'a>) trace_config = 10 as Message;
     }
 }
 
@@ -1062,25 +770,8 @@ impl GetTraceStatsRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GetTraceStatsRequest` where it lies, field by field.
-pub type GetTraceStatsRequestReader<'a> = rt::TypedReader<
-    'a,
-    GetTraceStatsRequestField<'a>,
->;
-/// A field of a `perfetto.protos.GetTraceStatsRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum GetTraceStatsRequestField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GetTraceStatsRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.GetTraceStatsRequest": GetTraceStatsRequestReader, GetTraceStatsRequestField, GetTraceStatsRequestTable;
 }
 
 #[cfg(feature = "text")]
@@ -1117,26 +808,10 @@ impl GetTraceStatsResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GetTraceStatsResponse` where it lies, field by field.
-pub type GetTraceStatsResponseReader<'a> = rt::TypedReader<
-    'a,
-    GetTraceStatsResponseField<'a>,
->;
-/// A field of a `perfetto.protos.GetTraceStatsResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum GetTraceStatsResponseField<'a> {
-    TraceStats(crate::TraceStatsReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GetTraceStatsResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::TraceStats(crate::TraceStatsReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GetTraceStatsResponse": GetTraceStatsResponseReader, GetTraceStatsResponseField, GetTraceStatsResponseTable;
+    one {
+        TraceStats(crate::TraceStatsReader<'a>) trace_stats = 10 as Message;
     }
 }
 
@@ -1176,27 +851,10 @@ impl ObserveEventsRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ObserveEventsRequest` where it lies, field by field.
-pub type ObserveEventsRequestReader<'a> = rt::TypedReader<
-    'a,
-    ObserveEventsRequestField<'a>,
->;
-/// A field of a `perfetto.protos.ObserveEventsRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum ObserveEventsRequestField<'a> {
-    EventsToObserve(crate::ObservableEventsType),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ObserveEventsRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::EventsToObserve(crate::ObservableEventsType(f.enumeration()?)),
-            10 => return rt::run(f, 8),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ObserveEventsRequest": ObserveEventsRequestReader, ObserveEventsRequestField, ObserveEventsRequestTable;
+    many {
+        EventsToObserve(crate::ObservableEventsType) events_to_observe = 8 | 10 as Enumeration;
     }
 }
 
@@ -1237,26 +895,10 @@ impl ObserveEventsResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ObserveEventsResponse` where it lies, field by field.
-pub type ObserveEventsResponseReader<'a> = rt::TypedReader<
-    'a,
-    ObserveEventsResponseField<'a>,
->;
-/// A field of a `perfetto.protos.ObserveEventsResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum ObserveEventsResponseField<'a> {
-    Events(crate::ObservableEventsReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ObserveEventsResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Events(crate::ObservableEventsReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ObserveEventsResponse": ObserveEventsResponseReader, ObserveEventsResponseField, ObserveEventsResponseTable;
+    one {
+        Events(crate::ObservableEventsReader<'a>) events = 10 as Message;
     }
 }
 
@@ -1292,27 +934,11 @@ impl QueryServiceStateRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.QueryServiceStateRequest` where it lies, field by field.
-pub type QueryServiceStateRequestReader<'a> = rt::TypedReader<
-    'a,
-    QueryServiceStateRequestField<'a>,
->;
-/// A field of a `perfetto.protos.QueryServiceStateRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum QueryServiceStateRequestField<'a> {
-    /// Leave out producers and data sources.
-    SessionsOnly(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for QueryServiceStateRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SessionsOnly(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.QueryServiceStateRequest": QueryServiceStateRequestReader, QueryServiceStateRequestField, QueryServiceStateRequestTable;
+    one {
+        /// Leave out producers and data sources.
+        SessionsOnly(bool) sessions_only = 8 as Bool;
     }
 }
 
@@ -1352,26 +978,10 @@ impl QueryServiceStateResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.QueryServiceStateResponse` where it lies, field by field.
-pub type QueryServiceStateResponseReader<'a> = rt::TypedReader<
-    'a,
-    QueryServiceStateResponseField<'a>,
->;
-/// A field of a `perfetto.protos.QueryServiceStateResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum QueryServiceStateResponseField<'a> {
-    ServiceState(crate::TracingServiceStateReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for QueryServiceStateResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::ServiceState(crate::TracingServiceStateReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.QueryServiceStateResponse": QueryServiceStateResponseReader, QueryServiceStateResponseField, QueryServiceStateResponseTable;
+    one {
+        ServiceState(crate::TracingServiceStateReader<'a>) service_state = 10 as Message;
     }
 }
 
@@ -1403,25 +1013,8 @@ impl QueryCapabilitiesRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.QueryCapabilitiesRequest` where it lies, field by field.
-pub type QueryCapabilitiesRequestReader<'a> = rt::TypedReader<
-    'a,
-    QueryCapabilitiesRequestField<'a>,
->;
-/// A field of a `perfetto.protos.QueryCapabilitiesRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum QueryCapabilitiesRequestField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for QueryCapabilitiesRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.QueryCapabilitiesRequest": QueryCapabilitiesRequestReader, QueryCapabilitiesRequestField, QueryCapabilitiesRequestTable;
 }
 
 #[cfg(feature = "text")]
@@ -1460,30 +1053,10 @@ impl QueryCapabilitiesResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.QueryCapabilitiesResponse` where it lies, field by field.
-pub type QueryCapabilitiesResponseReader<'a> = rt::TypedReader<
-    'a,
-    QueryCapabilitiesResponseField<'a>,
->;
-/// A field of a `perfetto.protos.QueryCapabilitiesResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum QueryCapabilitiesResponseField<'a> {
-    Capabilities(crate::TracingServiceCapabilitiesReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for QueryCapabilitiesResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::Capabilities(
-                    crate::TracingServiceCapabilitiesReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.QueryCapabilitiesResponse": QueryCapabilitiesResponseReader, QueryCapabilitiesResponseField, QueryCapabilitiesResponseTable;
+    one {
+        Capabilities(crate::TracingServiceCapabilitiesReader<'a>) capabilities = 10 as Message;
     }
 }
 
@@ -1515,25 +1088,8 @@ impl SaveTraceForBugreportRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SaveTraceForBugreportRequest` where it lies, field by field.
-pub type SaveTraceForBugreportRequestReader<'a> = rt::TypedReader<
-    'a,
-    SaveTraceForBugreportRequestField<'a>,
->;
-/// A field of a `perfetto.protos.SaveTraceForBugreportRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum SaveTraceForBugreportRequestField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SaveTraceForBugreportRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.SaveTraceForBugreportRequest": SaveTraceForBugreportRequestReader, SaveTraceForBugreportRequestField, SaveTraceForBugreportRequestTable;
 }
 
 #[cfg(feature = "text")]
@@ -1568,28 +1124,11 @@ impl SaveTraceForBugreportResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SaveTraceForBugreportResponse` where it lies, field by field.
-pub type SaveTraceForBugreportResponseReader<'a> = rt::TypedReader<
-    'a,
-    SaveTraceForBugreportResponseField<'a>,
->;
-/// A field of a `perfetto.protos.SaveTraceForBugreportResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum SaveTraceForBugreportResponseField<'a> {
-    Success(bool),
-    Msg(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SaveTraceForBugreportResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Success(f.bool()?),
-            18 => Self::Msg(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SaveTraceForBugreportResponse": SaveTraceForBugreportResponseReader, SaveTraceForBugreportResponseField, SaveTraceForBugreportResponseTable;
+    one {
+        Success(bool) success = 8 as Bool;
+        Msg(&'a str) msg = 18 as String;
     }
 }
 
@@ -1673,45 +1212,23 @@ impl CloneSessionRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CloneSessionRequest` where it lies, field by field.
-pub type CloneSessionRequestReader<'a> = rt::TypedReader<
-    'a,
-    CloneSessionRequestField<'a>,
->;
-/// A field of a `perfetto.protos.CloneSessionRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum CloneSessionRequestField<'a> {
-    /// All ones means the session with the best bug report score.
-    SessionId(u64),
-    UniqueSessionName(&'a str),
-    /// Copy unfiltered.
-    SkipTraceFilter(bool),
-    /// Only sessions with a positive bug report score may be copied.
-    ForBugreport(bool),
-    CloneTriggerName(&'a str),
-    CloneTriggerProducerName(&'a str),
-    CloneTriggerTrustedProducerUid(i32),
-    CloneTriggerBootTimeNs(u64),
-    CloneTriggerDelayMs(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CloneSessionRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SessionId(f.uint64()?),
-            34 => Self::UniqueSessionName(f.string()?),
-            16 => Self::SkipTraceFilter(f.bool()?),
-            24 => Self::ForBugreport(f.bool()?),
-            42 => Self::CloneTriggerName(f.string()?),
-            50 => Self::CloneTriggerProducerName(f.string()?),
-            56 => Self::CloneTriggerTrustedProducerUid(f.int32()?),
-            64 => Self::CloneTriggerBootTimeNs(f.uint64()?),
-            72 => Self::CloneTriggerDelayMs(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CloneSessionRequest": CloneSessionRequestReader, CloneSessionRequestField, CloneSessionRequestTable;
+    one {
+        /// Copy unfiltered.
+        SkipTraceFilter(bool) skip_trace_filter = 16 as Bool;
+        /// Only sessions with a positive bug report score may be copied.
+        ForBugreport(bool) for_bugreport = 24 as Bool;
+        CloneTriggerName(&'a str) clone_trigger_name = 42 as String;
+        CloneTriggerProducerName(&'a str) clone_trigger_producer_name = 50 as String;
+        CloneTriggerTrustedProducerUid(i32) clone_trigger_trusted_producer_uid = 56 as Int32;
+        CloneTriggerBootTimeNs(u64) clone_trigger_boot_time_ns = 64 as Uint64;
+        CloneTriggerDelayMs(u64) clone_trigger_delay_ms = 72 as Uint64;
+    }
+    oneof selector {
+        /// All ones means the session with the best bug report score.
+        SessionId(u64) session_id = 8 as Uint64;
+        UniqueSessionName(&'a str) unique_session_name = 34 as String;
     }
 }
 
@@ -1768,35 +1285,15 @@ impl CloneSessionResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CloneSessionResponse` where it lies, field by field.
-pub type CloneSessionResponseReader<'a> = rt::TypedReader<
-    'a,
-    CloneSessionResponseField<'a>,
->;
-/// A field of a `perfetto.protos.CloneSessionResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum CloneSessionResponseField<'a> {
-    Success(bool),
-    Error(&'a str),
-    UuidMsb(i64),
-    UuidLsb(i64),
-    /// The original went into a file, so the copy holds only what had not been written yet.
-    WasWriteIntoFile(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CloneSessionResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Success(f.bool()?),
-            18 => Self::Error(f.string()?),
-            24 => Self::UuidMsb(f.int64()?),
-            32 => Self::UuidLsb(f.int64()?),
-            40 => Self::WasWriteIntoFile(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CloneSessionResponse": CloneSessionResponseReader, CloneSessionResponseField, CloneSessionResponseTable;
+    one {
+        Success(bool) success = 8 as Bool;
+        Error(&'a str) error = 18 as String;
+        UuidMsb(i64) uuid_msb = 24 as Int64;
+        UuidLsb(i64) uuid_lsb = 32 as Int64;
+        /// The original went into a file, so the copy holds only what had not been written yet.
+        WasWriteIntoFile(bool) was_write_into_file = 40 as Bool;
     }
 }
 

@@ -97,48 +97,22 @@ impl InitializeConnectionRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InitializeConnectionRequest` where it lies, field by field.
-pub type InitializeConnectionRequestReader<'a> = rt::TypedReader<
-    'a,
-    InitializeConnectionRequestField<'a>,
->;
-/// A field of a `perfetto.protos.InitializeConnectionRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum InitializeConnectionRequestField<'a> {
-    /// Wished page size; the config of a session may overrule it.
-    SharedMemoryPageSizeHintBytes(u32),
-    /// Wished size of the shared memory.
-    SharedMemorySizeHintBytes(u32),
-    /// Free text; names with `@` are kept for the service.
-    ProducerName(&'a str),
-    SmbScrapingMode(InitializeConnectionRequestProducerSMBScrapingMode),
-    /// A descriptor of shared memory comes along, for tracing that began before the connection.
-    ProducerProvidedShmem(bool),
-    /// Windows: name of that memory.
-    ShmKeyWindows(&'a str),
-    /// Version of the producer's library, for diagnosis.
-    SdkVersion(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InitializeConnectionRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SharedMemoryPageSizeHintBytes(f.uint32()?),
-            16 => Self::SharedMemorySizeHintBytes(f.uint32()?),
-            26 => Self::ProducerName(f.string()?),
-            32 => {
-                Self::SmbScrapingMode(
-                    InitializeConnectionRequestProducerSMBScrapingMode(f.enumeration()?),
-                )
-            }
-            48 => Self::ProducerProvidedShmem(f.bool()?),
-            58 => Self::ShmKeyWindows(f.string()?),
-            66 => Self::SdkVersion(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InitializeConnectionRequest": InitializeConnectionRequestReader, InitializeConnectionRequestField, InitializeConnectionRequestTable;
+    one {
+        /// Wished page size; the config of a session may overrule it.
+        SharedMemoryPageSizeHintBytes(u32) shared_memory_page_size_hint_bytes = 8 as Uint32;
+        /// Wished size of the shared memory.
+        SharedMemorySizeHintBytes(u32) shared_memory_size_hint_bytes = 16 as Uint32;
+        /// Free text; names with `@` are kept for the service.
+        ProducerName(&'a str) producer_name = 26 as String;
+        SmbScrapingMode(InitializeConnectionRequestProducerSMBScrapingMode) smb_scraping_mode = 32 as Enumeration;
+        /// A descriptor of shared memory comes along, for tracing that began before the connection.
+        ProducerProvidedShmem(bool) producer_provided_shmem = 48 as Bool;
+        /// Windows: name of that memory.
+        ShmKeyWindows(&'a str) shm_key_windows = 58 as String;
+        /// Version of the producer's library, for diagnosis.
+        SdkVersion(&'a str) sdk_version = 66 as String;
     }
 }
 
@@ -203,33 +177,15 @@ impl InitializeConnectionResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InitializeConnectionResponse` where it lies, field by field.
-pub type InitializeConnectionResponseReader<'a> = rt::TypedReader<
-    'a,
-    InitializeConnectionResponseField<'a>,
->;
-/// A field of a `perfetto.protos.InitializeConnectionResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum InitializeConnectionResponseField<'a> {
-    /// The producer's memory was accepted.
-    UsingShmemProvidedByProducer(bool),
-    /// Chunks that were not committed yet may be patched in place.
-    DirectSmbPatchingSupported(bool),
-    /// There is no shared memory: chunks travel in CommitData.
-    UseShmemEmulation(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InitializeConnectionResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::UsingShmemProvidedByProducer(f.bool()?),
-            16 => Self::DirectSmbPatchingSupported(f.bool()?),
-            24 => Self::UseShmemEmulation(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InitializeConnectionResponse": InitializeConnectionResponseReader, InitializeConnectionResponseField, InitializeConnectionResponseTable;
+    one {
+        /// The producer's memory was accepted.
+        UsingShmemProvidedByProducer(bool) using_shmem_provided_by_producer = 8 as Bool;
+        /// Chunks that were not committed yet may be patched in place.
+        DirectSmbPatchingSupported(bool) direct_smb_patching_supported = 16 as Bool;
+        /// There is no shared memory: chunks travel in CommitData.
+        UseShmemEmulation(bool) use_shmem_emulation = 24 as Bool;
     }
 }
 
@@ -273,30 +229,10 @@ impl RegisterDataSourceRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RegisterDataSourceRequest` where it lies, field by field.
-pub type RegisterDataSourceRequestReader<'a> = rt::TypedReader<
-    'a,
-    RegisterDataSourceRequestField<'a>,
->;
-/// A field of a `perfetto.protos.RegisterDataSourceRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum RegisterDataSourceRequestField<'a> {
-    DataSourceDescriptor(crate::DataSourceDescriptorReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RegisterDataSourceRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::DataSourceDescriptor(
-                    crate::DataSourceDescriptorReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RegisterDataSourceRequest": RegisterDataSourceRequestReader, RegisterDataSourceRequestField, RegisterDataSourceRequestTable;
+    one {
+        DataSourceDescriptor(crate::DataSourceDescriptorReader<'a>) data_source_descriptor = 10 as Message;
     }
 }
 
@@ -332,27 +268,11 @@ impl RegisterDataSourceResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RegisterDataSourceResponse` where it lies, field by field.
-pub type RegisterDataSourceResponseReader<'a> = rt::TypedReader<
-    'a,
-    RegisterDataSourceResponseField<'a>,
->;
-/// A field of a `perfetto.protos.RegisterDataSourceResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum RegisterDataSourceResponseField<'a> {
-    /// Why not; empty if it was taken.
-    Error(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RegisterDataSourceResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Error(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RegisterDataSourceResponse": RegisterDataSourceResponseReader, RegisterDataSourceResponseField, RegisterDataSourceResponseTable;
+    one {
+        /// Why not; empty if it was taken.
+        Error(&'a str) error = 10 as String;
     }
 }
 
@@ -392,30 +312,10 @@ impl UpdateDataSourceRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.UpdateDataSourceRequest` where it lies, field by field.
-pub type UpdateDataSourceRequestReader<'a> = rt::TypedReader<
-    'a,
-    UpdateDataSourceRequestField<'a>,
->;
-/// A field of a `perfetto.protos.UpdateDataSourceRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum UpdateDataSourceRequestField<'a> {
-    DataSourceDescriptor(crate::DataSourceDescriptorReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for UpdateDataSourceRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::DataSourceDescriptor(
-                    crate::DataSourceDescriptorReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.UpdateDataSourceRequest": UpdateDataSourceRequestReader, UpdateDataSourceRequestField, UpdateDataSourceRequestTable;
+    one {
+        DataSourceDescriptor(crate::DataSourceDescriptorReader<'a>) data_source_descriptor = 10 as Message;
     }
 }
 
@@ -447,25 +347,8 @@ impl UpdateDataSourceResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.UpdateDataSourceResponse` where it lies, field by field.
-pub type UpdateDataSourceResponseReader<'a> = rt::TypedReader<
-    'a,
-    UpdateDataSourceResponseField<'a>,
->;
-/// A field of a `perfetto.protos.UpdateDataSourceResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum UpdateDataSourceResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for UpdateDataSourceResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.UpdateDataSourceResponse": UpdateDataSourceResponseReader, UpdateDataSourceResponseField, UpdateDataSourceResponseTable;
 }
 
 #[cfg(feature = "text")]
@@ -498,26 +381,10 @@ impl UnregisterDataSourceRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.UnregisterDataSourceRequest` where it lies, field by field.
-pub type UnregisterDataSourceRequestReader<'a> = rt::TypedReader<
-    'a,
-    UnregisterDataSourceRequestField<'a>,
->;
-/// A field of a `perfetto.protos.UnregisterDataSourceRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum UnregisterDataSourceRequestField<'a> {
-    DataSourceName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for UnregisterDataSourceRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::DataSourceName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.UnregisterDataSourceRequest": UnregisterDataSourceRequestReader, UnregisterDataSourceRequestField, UnregisterDataSourceRequestTable;
+    one {
+        DataSourceName(&'a str) data_source_name = 10 as String;
     }
 }
 
@@ -549,25 +416,8 @@ impl UnregisterDataSourceResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.UnregisterDataSourceResponse` where it lies, field by field.
-pub type UnregisterDataSourceResponseReader<'a> = rt::TypedReader<
-    'a,
-    UnregisterDataSourceResponseField<'a>,
->;
-/// A field of a `perfetto.protos.UnregisterDataSourceResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum UnregisterDataSourceResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for UnregisterDataSourceResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.UnregisterDataSourceResponse": UnregisterDataSourceResponseReader, UnregisterDataSourceResponseField, UnregisterDataSourceResponseTable;
 }
 
 #[cfg(feature = "text")]
@@ -602,28 +452,11 @@ impl RegisterTraceWriterRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RegisterTraceWriterRequest` where it lies, field by field.
-pub type RegisterTraceWriterRequestReader<'a> = rt::TypedReader<
-    'a,
-    RegisterTraceWriterRequestField<'a>,
->;
-/// A field of a `perfetto.protos.RegisterTraceWriterRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum RegisterTraceWriterRequestField<'a> {
-    TraceWriterId(u32),
-    TargetBuffer(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RegisterTraceWriterRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TraceWriterId(f.uint32()?),
-            16 => Self::TargetBuffer(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RegisterTraceWriterRequest": RegisterTraceWriterRequestReader, RegisterTraceWriterRequestField, RegisterTraceWriterRequestTable;
+    one {
+        TraceWriterId(u32) trace_writer_id = 8 as Uint32;
+        TargetBuffer(u32) target_buffer = 16 as Uint32;
     }
 }
 
@@ -658,25 +491,8 @@ impl RegisterTraceWriterResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RegisterTraceWriterResponse` where it lies, field by field.
-pub type RegisterTraceWriterResponseReader<'a> = rt::TypedReader<
-    'a,
-    RegisterTraceWriterResponseField<'a>,
->;
-/// A field of a `perfetto.protos.RegisterTraceWriterResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum RegisterTraceWriterResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RegisterTraceWriterResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.RegisterTraceWriterResponse": RegisterTraceWriterResponseReader, RegisterTraceWriterResponseField, RegisterTraceWriterResponseTable;
 }
 
 #[cfg(feature = "text")]
@@ -709,26 +525,10 @@ impl UnregisterTraceWriterRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.UnregisterTraceWriterRequest` where it lies, field by field.
-pub type UnregisterTraceWriterRequestReader<'a> = rt::TypedReader<
-    'a,
-    UnregisterTraceWriterRequestField<'a>,
->;
-/// A field of a `perfetto.protos.UnregisterTraceWriterRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum UnregisterTraceWriterRequestField<'a> {
-    TraceWriterId(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for UnregisterTraceWriterRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TraceWriterId(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.UnregisterTraceWriterRequest": UnregisterTraceWriterRequestReader, UnregisterTraceWriterRequestField, UnregisterTraceWriterRequestTable;
+    one {
+        TraceWriterId(u32) trace_writer_id = 8 as Uint32;
     }
 }
 
@@ -760,25 +560,8 @@ impl UnregisterTraceWriterResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.UnregisterTraceWriterResponse` where it lies, field by field.
-pub type UnregisterTraceWriterResponseReader<'a> = rt::TypedReader<
-    'a,
-    UnregisterTraceWriterResponseField<'a>,
->;
-/// A field of a `perfetto.protos.UnregisterTraceWriterResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum UnregisterTraceWriterResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for UnregisterTraceWriterResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.UnregisterTraceWriterResponse": UnregisterTraceWriterResponseReader, UnregisterTraceWriterResponseField, UnregisterTraceWriterResponseTable;
 }
 
 #[cfg(feature = "text")]
@@ -809,22 +592,8 @@ impl CommitDataResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CommitDataResponse` where it lies, field by field.
-pub type CommitDataResponseReader<'a> = rt::TypedReader<'a, CommitDataResponseField<'a>>;
-/// A field of a `perfetto.protos.CommitDataResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum CommitDataResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CommitDataResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.CommitDataResponse": CommitDataResponseReader, CommitDataResponseField, CommitDataResponseTable;
 }
 
 #[cfg(feature = "text")]
@@ -859,27 +628,11 @@ impl NotifyDataSourceStartedRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.NotifyDataSourceStartedRequest` where it lies, field by field.
-pub type NotifyDataSourceStartedRequestReader<'a> = rt::TypedReader<
-    'a,
-    NotifyDataSourceStartedRequestField<'a>,
->;
-/// A field of a `perfetto.protos.NotifyDataSourceStartedRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum NotifyDataSourceStartedRequestField<'a> {
-    /// The instance's id, as in StartDataSource.
-    DataSourceId(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for NotifyDataSourceStartedRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DataSourceId(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.NotifyDataSourceStartedRequest": NotifyDataSourceStartedRequestReader, NotifyDataSourceStartedRequestField, NotifyDataSourceStartedRequestTable;
+    one {
+        /// The instance's id, as in StartDataSource.
+        DataSourceId(u64) data_source_id = 8 as Uint64;
     }
 }
 
@@ -911,25 +664,8 @@ impl NotifyDataSourceStartedResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.NotifyDataSourceStartedResponse` where it lies, field by field.
-pub type NotifyDataSourceStartedResponseReader<'a> = rt::TypedReader<
-    'a,
-    NotifyDataSourceStartedResponseField<'a>,
->;
-/// A field of a `perfetto.protos.NotifyDataSourceStartedResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum NotifyDataSourceStartedResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for NotifyDataSourceStartedResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.NotifyDataSourceStartedResponse": NotifyDataSourceStartedResponseReader, NotifyDataSourceStartedResponseField, NotifyDataSourceStartedResponseTable;
 }
 
 #[cfg(feature = "text")]
@@ -964,27 +700,11 @@ impl NotifyDataSourceStoppedRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.NotifyDataSourceStoppedRequest` where it lies, field by field.
-pub type NotifyDataSourceStoppedRequestReader<'a> = rt::TypedReader<
-    'a,
-    NotifyDataSourceStoppedRequestField<'a>,
->;
-/// A field of a `perfetto.protos.NotifyDataSourceStoppedRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum NotifyDataSourceStoppedRequestField<'a> {
-    /// The instance's id, as in StopDataSource.
-    DataSourceId(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for NotifyDataSourceStoppedRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DataSourceId(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.NotifyDataSourceStoppedRequest": NotifyDataSourceStoppedRequestReader, NotifyDataSourceStoppedRequestField, NotifyDataSourceStoppedRequestTable;
+    one {
+        /// The instance's id, as in StopDataSource.
+        DataSourceId(u64) data_source_id = 8 as Uint64;
     }
 }
 
@@ -1016,25 +736,8 @@ impl NotifyDataSourceStoppedResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.NotifyDataSourceStoppedResponse` where it lies, field by field.
-pub type NotifyDataSourceStoppedResponseReader<'a> = rt::TypedReader<
-    'a,
-    NotifyDataSourceStoppedResponseField<'a>,
->;
-/// A field of a `perfetto.protos.NotifyDataSourceStoppedResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum NotifyDataSourceStoppedResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for NotifyDataSourceStoppedResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.NotifyDataSourceStoppedResponse": NotifyDataSourceStoppedResponseReader, NotifyDataSourceStoppedResponseField, NotifyDataSourceStoppedResponseTable;
 }
 
 #[cfg(feature = "text")]
@@ -1067,26 +770,10 @@ impl ActivateTriggersRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ActivateTriggersRequest` where it lies, field by field.
-pub type ActivateTriggersRequestReader<'a> = rt::TypedReader<
-    'a,
-    ActivateTriggersRequestField<'a>,
->;
-/// A field of a `perfetto.protos.ActivateTriggersRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum ActivateTriggersRequestField<'a> {
-    TriggerNames(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ActivateTriggersRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::TriggerNames(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ActivateTriggersRequest": ActivateTriggersRequestReader, ActivateTriggersRequestField, ActivateTriggersRequestTable;
+    many {
+        TriggerNames(&'a str) trigger_names = 10 as String;
     }
 }
 
@@ -1118,25 +805,8 @@ impl ActivateTriggersResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ActivateTriggersResponse` where it lies, field by field.
-pub type ActivateTriggersResponseReader<'a> = rt::TypedReader<
-    'a,
-    ActivateTriggersResponseField<'a>,
->;
-/// A field of a `perfetto.protos.ActivateTriggersResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum ActivateTriggersResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ActivateTriggersResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.ActivateTriggersResponse": ActivateTriggersResponseReader, ActivateTriggersResponseField, ActivateTriggersResponseTable;
 }
 
 #[cfg(feature = "text")]
@@ -1167,25 +837,8 @@ impl GetAsyncCommandRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GetAsyncCommandRequest` where it lies, field by field.
-pub type GetAsyncCommandRequestReader<'a> = rt::TypedReader<
-    'a,
-    GetAsyncCommandRequestField<'a>,
->;
-/// A field of a `perfetto.protos.GetAsyncCommandRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum GetAsyncCommandRequestField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GetAsyncCommandRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.GetAsyncCommandRequest": GetAsyncCommandRequestReader, GetAsyncCommandRequestField, GetAsyncCommandRequestTable;
 }
 
 #[cfg(feature = "text")]
@@ -1274,56 +927,15 @@ impl GetAsyncCommandResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GetAsyncCommandResponse` where it lies, field by field.
-pub type GetAsyncCommandResponseReader<'a> = rt::TypedReader<
-    'a,
-    GetAsyncCommandResponseField<'a>,
->;
-/// A field of a `perfetto.protos.GetAsyncCommandResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum GetAsyncCommandResponseField<'a> {
-    StartDataSource(GetAsyncCommandResponseStartDataSourceReader<'a>),
-    StopDataSource(GetAsyncCommandResponseStopDataSourceReader<'a>),
-    SetupTracing(GetAsyncCommandResponseSetupTracingReader<'a>),
-    Flush(GetAsyncCommandResponseFlushReader<'a>),
-    SetupDataSource(GetAsyncCommandResponseSetupDataSourceReader<'a>),
-    ClearIncrementalState(GetAsyncCommandResponseClearIncrementalStateReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::StartDataSource(
-                    GetAsyncCommandResponseStartDataSourceReader::new(f.bytes()?),
-                )
-            }
-            18 => {
-                Self::StopDataSource(
-                    GetAsyncCommandResponseStopDataSourceReader::new(f.bytes()?),
-                )
-            }
-            26 => {
-                Self::SetupTracing(
-                    GetAsyncCommandResponseSetupTracingReader::new(f.bytes()?),
-                )
-            }
-            42 => Self::Flush(GetAsyncCommandResponseFlushReader::new(f.bytes()?)),
-            50 => {
-                Self::SetupDataSource(
-                    GetAsyncCommandResponseSetupDataSourceReader::new(f.bytes()?),
-                )
-            }
-            58 => {
-                Self::ClearIncrementalState(
-                    GetAsyncCommandResponseClearIncrementalStateReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GetAsyncCommandResponse": GetAsyncCommandResponseReader, GetAsyncCommandResponseField, GetAsyncCommandResponseTable;
+    oneof cmd {
+        StartDataSource(GetAsyncCommandResponseStartDataSourceReader<'a>) start_data_source = 10 as Message;
+        StopDataSource(GetAsyncCommandResponseStopDataSourceReader<'a>) stop_data_source = 18 as Message;
+        SetupTracing(GetAsyncCommandResponseSetupTracingReader<'a>) setup_tracing = 26 as Message;
+        Flush(GetAsyncCommandResponseFlushReader<'a>) flush = 42 as Message;
+        SetupDataSource(GetAsyncCommandResponseSetupDataSourceReader<'a>) setup_data_source = 50 as Message;
+        ClearIncrementalState(GetAsyncCommandResponseClearIncrementalStateReader<'a>) clear_incremental_state = 58 as Message;
     }
 }
 
@@ -1390,29 +1002,12 @@ impl GetAsyncCommandResponseSetupDataSourceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GetAsyncCommandResponse.SetupDataSource` where it lies, field by field.
-pub type GetAsyncCommandResponseSetupDataSourceReader<'a> = rt::TypedReader<
-    'a,
-    GetAsyncCommandResponseSetupDataSourceField<'a>,
->;
-/// A field of a `perfetto.protos.GetAsyncCommandResponse.SetupDataSource`.
-#[derive(Clone, Copy, Debug)]
-pub enum GetAsyncCommandResponseSetupDataSourceField<'a> {
-    /// Unique over the life of the service.
-    NewInstanceId(u64),
-    Config(crate::DataSourceConfigReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseSetupDataSourceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NewInstanceId(f.uint64()?),
-            18 => Self::Config(crate::DataSourceConfigReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GetAsyncCommandResponse.SetupDataSource": GetAsyncCommandResponseSetupDataSourceReader, GetAsyncCommandResponseSetupDataSourceField, GetAsyncCommandResponseSetupDataSourceTable;
+    one {
+        /// Unique over the life of the service.
+        NewInstanceId(u64) new_instance_id = 8 as Uint64;
+        Config(crate::DataSourceConfigReader<'a>) config = 18 as Message;
     }
 }
 
@@ -1454,29 +1049,12 @@ impl GetAsyncCommandResponseStartDataSourceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GetAsyncCommandResponse.StartDataSource` where it lies, field by field.
-pub type GetAsyncCommandResponseStartDataSourceReader<'a> = rt::TypedReader<
-    'a,
-    GetAsyncCommandResponseStartDataSourceField<'a>,
->;
-/// A field of a `perfetto.protos.GetAsyncCommandResponse.StartDataSource`.
-#[derive(Clone, Copy, Debug)]
-pub enum GetAsyncCommandResponseStartDataSourceField<'a> {
-    /// As in SetupDataSource.
-    NewInstanceId(u64),
-    Config(crate::DataSourceConfigReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseStartDataSourceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NewInstanceId(f.uint64()?),
-            18 => Self::Config(crate::DataSourceConfigReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GetAsyncCommandResponse.StartDataSource": GetAsyncCommandResponseStartDataSourceReader, GetAsyncCommandResponseStartDataSourceField, GetAsyncCommandResponseStartDataSourceTable;
+    one {
+        /// As in SetupDataSource.
+        NewInstanceId(u64) new_instance_id = 8 as Uint64;
+        Config(crate::DataSourceConfigReader<'a>) config = 18 as Message;
     }
 }
 
@@ -1513,26 +1091,10 @@ impl GetAsyncCommandResponseStopDataSourceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GetAsyncCommandResponse.StopDataSource` where it lies, field by field.
-pub type GetAsyncCommandResponseStopDataSourceReader<'a> = rt::TypedReader<
-    'a,
-    GetAsyncCommandResponseStopDataSourceField<'a>,
->;
-/// A field of a `perfetto.protos.GetAsyncCommandResponse.StopDataSource`.
-#[derive(Clone, Copy, Debug)]
-pub enum GetAsyncCommandResponseStopDataSourceField<'a> {
-    InstanceId(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseStopDataSourceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::InstanceId(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GetAsyncCommandResponse.StopDataSource": GetAsyncCommandResponseStopDataSourceReader, GetAsyncCommandResponseStopDataSourceField, GetAsyncCommandResponseStopDataSourceTable;
+    one {
+        InstanceId(u64) instance_id = 8 as Uint64;
     }
 }
 
@@ -1575,30 +1137,13 @@ impl GetAsyncCommandResponseSetupTracingWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GetAsyncCommandResponse.SetupTracing` where it lies, field by field.
-pub type GetAsyncCommandResponseSetupTracingReader<'a> = rt::TypedReader<
-    'a,
-    GetAsyncCommandResponseSetupTracingField<'a>,
->;
-/// A field of a `perfetto.protos.GetAsyncCommandResponse.SetupTracing`.
-#[derive(Clone, Copy, Debug)]
-pub enum GetAsyncCommandResponseSetupTracingField<'a> {
-    /// Size of a page, KiB.
-    SharedBufferPageSizeKb(u32),
-    /// Windows: name of the memory.
-    ShmKeyWindows(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseSetupTracingField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SharedBufferPageSizeKb(f.uint32()?),
-            18 => Self::ShmKeyWindows(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GetAsyncCommandResponse.SetupTracing": GetAsyncCommandResponseSetupTracingReader, GetAsyncCommandResponseSetupTracingField, GetAsyncCommandResponseSetupTracingTable;
+    one {
+        /// Size of a page, KiB.
+        SharedBufferPageSizeKb(u32) shared_buffer_page_size_kb = 8 as Uint32;
+        /// Windows: name of the memory.
+        ShmKeyWindows(&'a str) shm_key_windows = 18 as String;
     }
 }
 
@@ -1643,33 +1188,16 @@ impl GetAsyncCommandResponseFlushWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GetAsyncCommandResponse.Flush` where it lies, field by field.
-pub type GetAsyncCommandResponseFlushReader<'a> = rt::TypedReader<
-    'a,
-    GetAsyncCommandResponseFlushField<'a>,
->;
-/// A field of a `perfetto.protos.GetAsyncCommandResponse.Flush`.
-#[derive(Clone, Copy, Debug)]
-pub enum GetAsyncCommandResponseFlushField<'a> {
-    DataSourceIds(u64),
-    /// Rising; an answer counts for all flushes up to it.
-    RequestId(u64),
-    /// As in FlushRequest.
-    Flags(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseFlushField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DataSourceIds(f.uint64()?),
-            10 => return rt::run(f, 8),
-            16 => Self::RequestId(f.uint64()?),
-            24 => Self::Flags(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GetAsyncCommandResponse.Flush": GetAsyncCommandResponseFlushReader, GetAsyncCommandResponseFlushField, GetAsyncCommandResponseFlushTable;
+    one {
+        /// Rising; an answer counts for all flushes up to it.
+        RequestId(u64) request_id = 16 as Uint64;
+        /// As in FlushRequest.
+        Flags(u64) flags = 24 as Uint64;
+    }
+    many {
+        DataSourceIds(u64) data_source_ids = 8 | 10 as Uint64;
     }
 }
 
@@ -1707,27 +1235,10 @@ impl GetAsyncCommandResponseClearIncrementalStateWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState` where it lies, field by field.
-pub type GetAsyncCommandResponseClearIncrementalStateReader<'a> = rt::TypedReader<
-    'a,
-    GetAsyncCommandResponseClearIncrementalStateField<'a>,
->;
-/// A field of a `perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState`.
-#[derive(Clone, Copy, Debug)]
-pub enum GetAsyncCommandResponseClearIncrementalStateField<'a> {
-    DataSourceIds(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GetAsyncCommandResponseClearIncrementalStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DataSourceIds(f.uint64()?),
-            10 => return rt::run(f, 8),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState": GetAsyncCommandResponseClearIncrementalStateReader, GetAsyncCommandResponseClearIncrementalStateField, GetAsyncCommandResponseClearIncrementalStateTable;
+    many {
+        DataSourceIds(u64) data_source_ids = 8 | 10 as Uint64;
     }
 }
 
@@ -1759,22 +1270,8 @@ impl SyncRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SyncRequest` where it lies, field by field.
-pub type SyncRequestReader<'a> = rt::TypedReader<'a, SyncRequestField<'a>>;
-/// A field of a `perfetto.protos.SyncRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum SyncRequestField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SyncRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.SyncRequest": SyncRequestReader, SyncRequestField, SyncRequestTable;
 }
 
 #[cfg(feature = "text")]
@@ -1805,22 +1302,8 @@ impl SyncResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SyncResponse` where it lies, field by field.
-pub type SyncResponseReader<'a> = rt::TypedReader<'a, SyncResponseField<'a>>;
-/// A field of a `perfetto.protos.SyncResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum SyncResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SyncResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.SyncResponse": SyncResponseReader, SyncResponseField, SyncResponseTable;
 }
 
 #[cfg(feature = "text")]

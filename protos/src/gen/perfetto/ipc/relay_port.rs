@@ -59,23 +59,10 @@ impl InitRelayRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InitRelayRequest` where it lies, field by field.
-pub type InitRelayRequestReader<'a> = rt::TypedReader<'a, InitRelayRequestField<'a>>;
-/// A field of a `perfetto.protos.InitRelayRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum InitRelayRequestField<'a> {
-    SystemInfo(crate::SystemInfoReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InitRelayRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::SystemInfo(crate::SystemInfoReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InitRelayRequest": InitRelayRequestReader, InitRelayRequestField, InitRelayRequestTable;
+    one {
+        SystemInfo(crate::SystemInfoReader<'a>) system_info = 10 as Message;
     }
 }
 
@@ -107,22 +94,8 @@ impl InitRelayResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InitRelayResponse` where it lies, field by field.
-pub type InitRelayResponseReader<'a> = rt::TypedReader<'a, InitRelayResponseField<'a>>;
-/// A field of a `perfetto.protos.InitRelayResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum InitRelayResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InitRelayResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.InitRelayResponse": InitRelayResponseReader, InitRelayResponseField, InitRelayResponseTable;
 }
 
 #[cfg(feature = "text")]
@@ -161,25 +134,13 @@ impl SyncClockRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SyncClockRequest` where it lies, field by field.
-pub type SyncClockRequestReader<'a> = rt::TypedReader<'a, SyncClockRequestField<'a>>;
-/// A field of a `perfetto.protos.SyncClockRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum SyncClockRequestField<'a> {
-    Phase(SyncClockRequestPhase),
-    Clocks(SyncClockRequestClockReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SyncClockRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Phase(SyncClockRequestPhase(f.enumeration()?)),
-            18 => Self::Clocks(SyncClockRequestClockReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SyncClockRequest": SyncClockRequestReader, SyncClockRequestField, SyncClockRequestTable;
+    one {
+        Phase(SyncClockRequestPhase) phase = 8 as Enumeration;
+    }
+    many {
+        Clocks(SyncClockRequestClockReader<'a>) clocks = 18 as Message;
     }
 }
 
@@ -218,28 +179,11 @@ impl SyncClockRequestClockWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SyncClockRequest.Clock` where it lies, field by field.
-pub type SyncClockRequestClockReader<'a> = rt::TypedReader<
-    'a,
-    SyncClockRequestClockField<'a>,
->;
-/// A field of a `perfetto.protos.SyncClockRequest.Clock`.
-#[derive(Clone, Copy, Debug)]
-pub enum SyncClockRequestClockField<'a> {
-    ClockId(u32),
-    Timestamp(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SyncClockRequestClockField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::ClockId(f.uint32()?),
-            16 => Self::Timestamp(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SyncClockRequest.Clock": SyncClockRequestClockReader, SyncClockRequestClockField, SyncClockRequestClockTable;
+    one {
+        ClockId(u32) clock_id = 8 as Uint32;
+        Timestamp(u64) timestamp = 16 as Uint64;
     }
 }
 
@@ -274,22 +218,8 @@ impl SyncClockResponseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SyncClockResponse` where it lies, field by field.
-pub type SyncClockResponseReader<'a> = rt::TypedReader<'a, SyncClockResponseField<'a>>;
-/// A field of a `perfetto.protos.SyncClockResponse`.
-#[derive(Clone, Copy, Debug)]
-pub enum SyncClockResponseField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SyncClockResponseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.SyncClockResponse": SyncClockResponseReader, SyncClockResponseField, SyncClockResponseTable;
 }
 
 #[cfg(feature = "text")]

@@ -84,47 +84,23 @@ impl IPCFrameWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IPCFrame` where it lies, field by field.
-pub type IPCFrameReader<'a> = rt::TypedReader<'a, IPCFrameField<'a>>;
-/// A field of a `perfetto.protos.IPCFrame`.
-#[derive(Clone, Copy, Debug)]
-pub enum IPCFrameField<'a> {
-    /// Ignored.
-    DataForTesting(&'a [u8]),
-    /// Chosen by the client, rising; a reply repeats it.
-    RequestId(u64),
-    MsgBindService(IPCFrameBindServiceReader<'a>),
-    MsgBindServiceReply(IPCFrameBindServiceReplyReader<'a>),
-    MsgInvokeMethod(IPCFrameInvokeMethodReader<'a>),
-    MsgInvokeMethodReply(IPCFrameInvokeMethodReplyReader<'a>),
-    MsgRequestError(IPCFrameRequestErrorReader<'a>),
-    SetPeerIdentity(IPCFrameSetPeerIdentityReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IPCFrameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::DataForTesting(f.bytes()?),
-            16 => Self::RequestId(f.uint64()?),
-            26 => Self::MsgBindService(IPCFrameBindServiceReader::new(f.bytes()?)),
-            34 => {
-                Self::MsgBindServiceReply(
-                    IPCFrameBindServiceReplyReader::new(f.bytes()?),
-                )
-            }
-            42 => Self::MsgInvokeMethod(IPCFrameInvokeMethodReader::new(f.bytes()?)),
-            50 => {
-                Self::MsgInvokeMethodReply(
-                    IPCFrameInvokeMethodReplyReader::new(f.bytes()?),
-                )
-            }
-            58 => Self::MsgRequestError(IPCFrameRequestErrorReader::new(f.bytes()?)),
-            66 => Self::SetPeerIdentity(IPCFrameSetPeerIdentityReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IPCFrame": IPCFrameReader, IPCFrameField, IPCFrameTable;
+    one {
+        /// Chosen by the client, rising; a reply repeats it.
+        RequestId(u64) request_id = 16 as Uint64;
+    }
+    many {
+        /// Ignored.
+        DataForTesting(&'a [u8]) data_for_testing = 10 as Bytes;
+    }
+    oneof msg {
+        MsgBindService(IPCFrameBindServiceReader<'a>) msg_bind_service = 26 as Message;
+        MsgBindServiceReply(IPCFrameBindServiceReplyReader<'a>) msg_bind_service_reply = 34 as Message;
+        MsgInvokeMethod(IPCFrameInvokeMethodReader<'a>) msg_invoke_method = 42 as Message;
+        MsgInvokeMethodReply(IPCFrameInvokeMethodReplyReader<'a>) msg_invoke_method_reply = 50 as Message;
+        MsgRequestError(IPCFrameRequestErrorReader<'a>) msg_request_error = 58 as Message;
+        SetPeerIdentity(IPCFrameSetPeerIdentityReader<'a>) set_peer_identity = 66 as Message;
     }
 }
 
@@ -170,26 +146,10 @@ impl IPCFrameBindServiceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IPCFrame.BindService` where it lies, field by field.
-pub type IPCFrameBindServiceReader<'a> = rt::TypedReader<
-    'a,
-    IPCFrameBindServiceField<'a>,
->;
-/// A field of a `perfetto.protos.IPCFrame.BindService`.
-#[derive(Clone, Copy, Debug)]
-pub enum IPCFrameBindServiceField<'a> {
-    ServiceName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IPCFrameBindServiceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::ServiceName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IPCFrame.BindService": IPCFrameBindServiceReader, IPCFrameBindServiceField, IPCFrameBindServiceTable;
+    one {
+        ServiceName(&'a str) service_name = 10 as String;
     }
 }
 
@@ -232,33 +192,15 @@ impl IPCFrameBindServiceReplyWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IPCFrame.BindServiceReply` where it lies, field by field.
-pub type IPCFrameBindServiceReplyReader<'a> = rt::TypedReader<
-    'a,
-    IPCFrameBindServiceReplyField<'a>,
->;
-/// A field of a `perfetto.protos.IPCFrame.BindServiceReply`.
-#[derive(Clone, Copy, Debug)]
-pub enum IPCFrameBindServiceReplyField<'a> {
-    Success(bool),
-    /// To be used in InvokeMethod.
-    ServiceId(u32),
-    Methods(IPCFrameBindServiceReplyMethodInfoReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IPCFrameBindServiceReplyField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Success(f.bool()?),
-            16 => Self::ServiceId(f.uint32()?),
-            26 => {
-                Self::Methods(IPCFrameBindServiceReplyMethodInfoReader::new(f.bytes()?))
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IPCFrame.BindServiceReply": IPCFrameBindServiceReplyReader, IPCFrameBindServiceReplyField, IPCFrameBindServiceReplyTable;
+    one {
+        Success(bool) success = 8 as Bool;
+        /// To be used in InvokeMethod.
+        ServiceId(u32) service_id = 16 as Uint32;
+    }
+    many {
+        Methods(IPCFrameBindServiceReplyMethodInfoReader<'a>) methods = 26 as Message;
     }
 }
 
@@ -298,28 +240,11 @@ impl IPCFrameBindServiceReplyMethodInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IPCFrame.BindServiceReply.MethodInfo` where it lies, field by field.
-pub type IPCFrameBindServiceReplyMethodInfoReader<'a> = rt::TypedReader<
-    'a,
-    IPCFrameBindServiceReplyMethodInfoField<'a>,
->;
-/// A field of a `perfetto.protos.IPCFrame.BindServiceReply.MethodInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum IPCFrameBindServiceReplyMethodInfoField<'a> {
-    Id(u32),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IPCFrameBindServiceReplyMethodInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint32()?),
-            18 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IPCFrame.BindServiceReply.MethodInfo": IPCFrameBindServiceReplyMethodInfoReader, IPCFrameBindServiceReplyMethodInfoField, IPCFrameBindServiceReplyMethodInfoTable;
+    one {
+        Id(u32) id = 8 as Uint32;
+        Name(&'a str) name = 18 as String;
     }
 }
 
@@ -367,34 +292,15 @@ impl IPCFrameInvokeMethodWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IPCFrame.InvokeMethod` where it lies, field by field.
-pub type IPCFrameInvokeMethodReader<'a> = rt::TypedReader<
-    'a,
-    IPCFrameInvokeMethodField<'a>,
->;
-/// A field of a `perfetto.protos.IPCFrame.InvokeMethod`.
-#[derive(Clone, Copy, Debug)]
-pub enum IPCFrameInvokeMethodField<'a> {
-    ServiceId(u32),
-    MethodId(u32),
-    /// The request message, encoded.
-    ArgsProto(&'a [u8]),
-    /// The client does not want an answer; none may be sent.
-    DropReply(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IPCFrameInvokeMethodField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::ServiceId(f.uint32()?),
-            16 => Self::MethodId(f.uint32()?),
-            26 => Self::ArgsProto(f.bytes()?),
-            32 => Self::DropReply(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IPCFrame.InvokeMethod": IPCFrameInvokeMethodReader, IPCFrameInvokeMethodField, IPCFrameInvokeMethodTable;
+    one {
+        ServiceId(u32) service_id = 8 as Uint32;
+        MethodId(u32) method_id = 16 as Uint32;
+        /// The request message, encoded.
+        ArgsProto(&'a [u8]) args_proto = 26 as Bytes;
+        /// The client does not want an answer; none may be sent.
+        DropReply(bool) drop_reply = 32 as Bool;
     }
 }
 
@@ -447,33 +353,15 @@ impl IPCFrameInvokeMethodReplyWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IPCFrame.InvokeMethodReply` where it lies, field by field.
-pub type IPCFrameInvokeMethodReplyReader<'a> = rt::TypedReader<
-    'a,
-    IPCFrameInvokeMethodReplyField<'a>,
->;
-/// A field of a `perfetto.protos.IPCFrame.InvokeMethodReply`.
-#[derive(Clone, Copy, Debug)]
-pub enum IPCFrameInvokeMethodReplyField<'a> {
-    /// False if the method failed or does not exist; there is no message then.
-    Success(bool),
-    /// More answers to the same request follow.
-    HasMore(bool),
-    /// The response message, encoded.
-    ReplyProto(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IPCFrameInvokeMethodReplyField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Success(f.bool()?),
-            16 => Self::HasMore(f.bool()?),
-            26 => Self::ReplyProto(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IPCFrame.InvokeMethodReply": IPCFrameInvokeMethodReplyReader, IPCFrameInvokeMethodReplyField, IPCFrameInvokeMethodReplyTable;
+    one {
+        /// False if the method failed or does not exist; there is no message then.
+        Success(bool) success = 8 as Bool;
+        /// More answers to the same request follow.
+        HasMore(bool) has_more = 16 as Bool;
+        /// The response message, encoded.
+        ReplyProto(&'a [u8]) reply_proto = 26 as Bytes;
     }
 }
 
@@ -511,26 +399,10 @@ impl IPCFrameRequestErrorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IPCFrame.RequestError` where it lies, field by field.
-pub type IPCFrameRequestErrorReader<'a> = rt::TypedReader<
-    'a,
-    IPCFrameRequestErrorField<'a>,
->;
-/// A field of a `perfetto.protos.IPCFrame.RequestError`.
-#[derive(Clone, Copy, Debug)]
-pub enum IPCFrameRequestErrorField<'a> {
-    Error(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IPCFrameRequestErrorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Error(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IPCFrame.RequestError": IPCFrameRequestErrorReader, IPCFrameRequestErrorField, IPCFrameRequestErrorTable;
+    one {
+        Error(&'a str) error = 10 as String;
     }
 }
 
@@ -572,33 +444,14 @@ impl IPCFrameSetPeerIdentityWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IPCFrame.SetPeerIdentity` where it lies, field by field.
-pub type IPCFrameSetPeerIdentityReader<'a> = rt::TypedReader<
-    'a,
-    IPCFrameSetPeerIdentityField<'a>,
->;
-/// A field of a `perfetto.protos.IPCFrame.SetPeerIdentity`.
-#[derive(Clone, Copy, Debug)]
-pub enum IPCFrameSetPeerIdentityField<'a> {
-    Pid(i32),
-    Uid(i32),
-    /// Something stable about the machine, such as a hash of its boot id.
-    MachineIdHint(&'a str),
-    MachineName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IPCFrameSetPeerIdentityField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            16 => Self::Uid(f.int32()?),
-            26 => Self::MachineIdHint(f.string()?),
-            34 => Self::MachineName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IPCFrame.SetPeerIdentity": IPCFrameSetPeerIdentityReader, IPCFrameSetPeerIdentityField, IPCFrameSetPeerIdentityTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+        Uid(i32) uid = 16 as Int32;
+        /// Something stable about the machine, such as a hash of its boot id.
+        MachineIdHint(&'a str) machine_id_hint = 26 as String;
+        MachineName(&'a str) machine_name = 34 as String;
     }
 }
 

@@ -99,25 +99,13 @@ impl VmProgramWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VmProgram` where it lies, field by field.
-pub type VmProgramReader<'a> = rt::TypedReader<'a, VmProgramField<'a>>;
-/// A field of a `perfetto.protos.VmProgram`.
-#[derive(Clone, Copy, Debug)]
-pub enum VmProgramField<'a> {
-    Version(u32),
-    Instructions(VmInstructionReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VmProgramField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Version(f.uint32()?),
-            18 => Self::Instructions(VmInstructionReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VmProgram": VmProgramReader, VmProgramField, VmProgramTable;
+    one {
+        Version(u32) version = 8 as Uint32;
+    }
+    many {
+        Instructions(VmInstructionReader<'a>) instructions = 18 as Message;
     }
 }
 
@@ -185,35 +173,20 @@ impl VmInstructionWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VmInstruction` where it lies, field by field.
-pub type VmInstructionReader<'a> = rt::TypedReader<'a, VmInstructionField<'a>>;
-/// A field of a `perfetto.protos.VmInstruction`.
-#[derive(Clone, Copy, Debug)]
-pub enum VmInstructionField<'a> {
-    Select(VmOpSelectReader<'a>),
-    RegLoad(VmOpRegLoadReader<'a>),
-    Merge(VmOpMergeReader<'a>),
-    Set(VmOpSetReader<'a>),
-    Del(VmOpDelReader<'a>),
-    AbortLevel(VmInstructionAbortLevel),
-    NestedInstructions(VmInstructionReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VmInstructionField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Select(VmOpSelectReader::new(f.bytes()?)),
-            18 => Self::RegLoad(VmOpRegLoadReader::new(f.bytes()?)),
-            26 => Self::Merge(VmOpMergeReader::new(f.bytes()?)),
-            34 => Self::Set(VmOpSetReader::new(f.bytes()?)),
-            42 => Self::Del(VmOpDelReader::new(f.bytes()?)),
-            48 => Self::AbortLevel(VmInstructionAbortLevel(f.enumeration()?)),
-            58 => Self::NestedInstructions(VmInstructionReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VmInstruction": VmInstructionReader, VmInstructionField, VmInstructionTable;
+    one {
+        AbortLevel(VmInstructionAbortLevel) abort_level = 48 as Enumeration;
+    }
+    many {
+        NestedInstructions(VmInstructionReader<'a>) nested_instructions = 58 as Message;
+    }
+    oneof operation {
+        Select(VmOpSelectReader<'a>) select = 10 as Message;
+        RegLoad(VmOpRegLoadReader<'a>) reg_load = 18 as Message;
+        Merge(VmOpMergeReader<'a>) merge = 26 as Message;
+        Set(VmOpSetReader<'a>) set = 34 as Message;
+        Del(VmOpDelReader<'a>) del = 42 as Message;
     }
 }
 
@@ -269,27 +242,14 @@ impl VmOpSelectWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VmOpSelect` where it lies, field by field.
-pub type VmOpSelectReader<'a> = rt::TypedReader<'a, VmOpSelectField<'a>>;
-/// A field of a `perfetto.protos.VmOpSelect`.
-#[derive(Clone, Copy, Debug)]
-pub enum VmOpSelectField<'a> {
-    Cursor(VmCursorEnum),
-    RelativePath(VmOpSelectPathComponentReader<'a>),
-    CreateIfNotExist(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VmOpSelectField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cursor(VmCursorEnum(f.enumeration()?)),
-            18 => Self::RelativePath(VmOpSelectPathComponentReader::new(f.bytes()?)),
-            24 => Self::CreateIfNotExist(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VmOpSelect": VmOpSelectReader, VmOpSelectField, VmOpSelectTable;
+    one {
+        Cursor(VmCursorEnum) cursor = 8 as Enumeration;
+        CreateIfNotExist(bool) create_if_not_exist = 24 as Bool;
+    }
+    many {
+        RelativePath(VmOpSelectPathComponentReader<'a>) relative_path = 18 as Message;
     }
 }
 
@@ -347,36 +307,17 @@ impl VmOpSelectPathComponentWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VmOpSelect.PathComponent` where it lies, field by field.
-pub type VmOpSelectPathComponentReader<'a> = rt::TypedReader<
-    'a,
-    VmOpSelectPathComponentField<'a>,
->;
-/// A field of a `perfetto.protos.VmOpSelect.PathComponent`.
-#[derive(Clone, Copy, Debug)]
-pub enum VmOpSelectPathComponentField<'a> {
-    FieldId(u32),
-    ArrayIndex(u32),
-    MapKeyFieldId(u32),
-    IsRepeated(bool),
-    RegisterToMatch(u32),
-    StoreForeachIndexIntoRegister(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VmOpSelectPathComponentField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::FieldId(f.uint32()?),
-            16 => Self::ArrayIndex(f.uint32()?),
-            24 => Self::MapKeyFieldId(f.uint32()?),
-            40 => Self::IsRepeated(f.bool()?),
-            48 => Self::RegisterToMatch(f.uint32()?),
-            56 => Self::StoreForeachIndexIntoRegister(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VmOpSelect.PathComponent": VmOpSelectPathComponentReader, VmOpSelectPathComponentField, VmOpSelectPathComponentTable;
+    one {
+        IsRepeated(bool) is_repeated = 40 as Bool;
+        RegisterToMatch(u32) register_to_match = 48 as Uint32;
+        StoreForeachIndexIntoRegister(u32) store_foreach_index_into_register = 56 as Uint32;
+    }
+    oneof field {
+        FieldId(u32) field_id = 8 as Uint32;
+        ArrayIndex(u32) array_index = 16 as Uint32;
+        MapKeyFieldId(u32) map_key_field_id = 24 as Uint32;
     }
 }
 
@@ -422,25 +363,11 @@ impl VmOpRegLoadWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VmOpRegLoad` where it lies, field by field.
-pub type VmOpRegLoadReader<'a> = rt::TypedReader<'a, VmOpRegLoadField<'a>>;
-/// A field of a `perfetto.protos.VmOpRegLoad`.
-#[derive(Clone, Copy, Debug)]
-pub enum VmOpRegLoadField<'a> {
-    Cursor(VmCursorEnum),
-    DstRegister(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VmOpRegLoadField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cursor(VmCursorEnum(f.enumeration()?)),
-            16 => Self::DstRegister(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VmOpRegLoad": VmOpRegLoadReader, VmOpRegLoadField, VmOpRegLoadTable;
+    one {
+        Cursor(VmCursorEnum) cursor = 8 as Enumeration;
+        DstRegister(u32) dst_register = 16 as Uint32;
     }
 }
 
@@ -479,25 +406,11 @@ impl VmOpMergeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VmOpMerge` where it lies, field by field.
-pub type VmOpMergeReader<'a> = rt::TypedReader<'a, VmOpMergeField<'a>>;
-/// A field of a `perfetto.protos.VmOpMerge`.
-#[derive(Clone, Copy, Debug)]
-pub enum VmOpMergeField<'a> {
-    SkipSubmessages(bool),
-    DelIfSrcEmpty(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VmOpMergeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SkipSubmessages(f.bool()?),
-            16 => Self::DelIfSrcEmpty(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VmOpMerge": VmOpMergeReader, VmOpMergeField, VmOpMergeTable;
+    one {
+        SkipSubmessages(bool) skip_submessages = 8 as Bool;
+        DelIfSrcEmpty(bool) del_if_src_empty = 16 as Bool;
     }
 }
 
@@ -532,22 +445,8 @@ impl VmOpSetWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VmOpSet` where it lies, field by field.
-pub type VmOpSetReader<'a> = rt::TypedReader<'a, VmOpSetField<'a>>;
-/// A field of a `perfetto.protos.VmOpSet`.
-#[derive(Clone, Copy, Debug)]
-pub enum VmOpSetField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VmOpSetField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.VmOpSet": VmOpSetReader, VmOpSetField, VmOpSetTable;
 }
 
 #[cfg(feature = "text")]
@@ -578,22 +477,8 @@ impl VmOpDelWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VmOpDel` where it lies, field by field.
-pub type VmOpDelReader<'a> = rt::TypedReader<'a, VmOpDelField<'a>>;
-/// A field of a `perfetto.protos.VmOpDel`.
-#[derive(Clone, Copy, Debug)]
-pub enum VmOpDelField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VmOpDelField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.VmOpDel": VmOpDelReader, VmOpDelField, VmOpDelTable;
 }
 
 #[cfg(feature = "text")]

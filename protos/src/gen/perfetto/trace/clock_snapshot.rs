@@ -76,26 +76,14 @@ impl ClockSnapshotWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ClockSnapshot` where it lies, field by field.
-pub type ClockSnapshotReader<'a> = rt::TypedReader<'a, ClockSnapshotField<'a>>;
-/// A field of a `perfetto.protos.ClockSnapshot`.
-#[derive(Clone, Copy, Debug)]
-pub enum ClockSnapshotField<'a> {
-    Clocks(ClockSnapshotClockReader<'a>),
-    /// The clock a reader should convert to.
-    PrimaryTraceClock(crate::BuiltinClock),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ClockSnapshotField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Clocks(ClockSnapshotClockReader::new(f.bytes()?)),
-            16 => Self::PrimaryTraceClock(crate::BuiltinClock(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ClockSnapshot": ClockSnapshotReader, ClockSnapshotField, ClockSnapshotTable;
+    one {
+        /// The clock a reader should convert to.
+        PrimaryTraceClock(crate::BuiltinClock) primary_trace_clock = 16 as Enumeration;
+    }
+    many {
+        Clocks(ClockSnapshotClockReader<'a>) clocks = 10 as Message;
     }
 }
 
@@ -149,33 +137,17 @@ impl ClockSnapshotClockWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ClockSnapshot.Clock` where it lies, field by field.
-pub type ClockSnapshotClockReader<'a> = rt::TypedReader<'a, ClockSnapshotClockField<'a>>;
-/// A field of a `perfetto.protos.ClockSnapshot.Clock`.
-#[derive(Clone, Copy, Debug)]
-pub enum ClockSnapshotClockField<'a> {
-    /// A BuiltinClock, or from 64 on a clock of the sequence.
-    ClockId(u32),
-    /// In units of `unit_multiplier_ns`.
-    Timestamp(u64),
-    /// Packets on this clock count from the packet before, of the same sequence.
-    IsIncremental(bool),
-    /// Nanoseconds per unit; 0 counts as 1.
-    UnitMultiplierNs(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ClockSnapshotClockField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::ClockId(f.uint32()?),
-            16 => Self::Timestamp(f.uint64()?),
-            24 => Self::IsIncremental(f.bool()?),
-            32 => Self::UnitMultiplierNs(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ClockSnapshot.Clock": ClockSnapshotClockReader, ClockSnapshotClockField, ClockSnapshotClockTable;
+    one {
+        /// A BuiltinClock, or from 64 on a clock of the sequence.
+        ClockId(u32) clock_id = 8 as Uint32;
+        /// In units of `unit_multiplier_ns`.
+        Timestamp(u64) timestamp = 16 as Uint64;
+        /// Packets on this clock count from the packet before, of the same sequence.
+        IsIncremental(bool) is_incremental = 24 as Bool;
+        /// Nanoseconds per unit; 0 counts as 1.
+        UnitMultiplierNs(u64) unit_multiplier_ns = 32 as Uint64;
     }
 }
 

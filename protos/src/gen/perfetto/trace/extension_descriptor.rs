@@ -49,31 +49,15 @@ impl ExtensionDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ExtensionDescriptor` where it lies, field by field.
-pub type ExtensionDescriptorReader<'a> = rt::TypedReader<
-    'a,
-    ExtensionDescriptorField<'a>,
->;
-/// A field of a `perfetto.protos.ExtensionDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum ExtensionDescriptorField<'a> {
-    ExtensionSet(crate::FileDescriptorSetReader<'a>),
-    /// An encoded FileDescriptorSet, compressed.
-    ExtensionSetGzip(&'a [u8]),
-    FileName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ExtensionDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::ExtensionSet(crate::FileDescriptorSetReader::new(f.bytes()?)),
-            18 => Self::ExtensionSetGzip(f.bytes()?),
-            26 => Self::FileName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ExtensionDescriptor": ExtensionDescriptorReader, ExtensionDescriptorField, ExtensionDescriptorTable;
+    one {
+        FileName(&'a str) file_name = 26 as String;
+    }
+    oneof descriptor {
+        ExtensionSet(crate::FileDescriptorSetReader<'a>) extension_set = 10 as Message;
+        /// An encoded FileDescriptorSet, compressed.
+        ExtensionSetGzip(&'a [u8]) extension_set_gzip = 18 as Bytes;
     }
 }
 

@@ -113,36 +113,14 @@ impl MemoryTrackerSnapshotWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MemoryTrackerSnapshot` where it lies, field by field.
-pub type MemoryTrackerSnapshotReader<'a> = rt::TypedReader<
-    'a,
-    MemoryTrackerSnapshotField<'a>,
->;
-/// A field of a `perfetto.protos.MemoryTrackerSnapshot`.
-#[derive(Clone, Copy, Debug)]
-pub enum MemoryTrackerSnapshotField<'a> {
-    GlobalDumpId(u64),
-    LevelOfDetail(MemoryTrackerSnapshotLevelOfDetail),
-    ProcessMemoryDumps(MemoryTrackerSnapshotProcessSnapshotReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MemoryTrackerSnapshotField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GlobalDumpId(f.uint64()?),
-            16 => {
-                Self::LevelOfDetail(MemoryTrackerSnapshotLevelOfDetail(f.enumeration()?))
-            }
-            26 => {
-                Self::ProcessMemoryDumps(
-                    MemoryTrackerSnapshotProcessSnapshotReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MemoryTrackerSnapshot": MemoryTrackerSnapshotReader, MemoryTrackerSnapshotField, MemoryTrackerSnapshotTable;
+    one {
+        GlobalDumpId(u64) global_dump_id = 8 as Uint64;
+        LevelOfDetail(MemoryTrackerSnapshotLevelOfDetail) level_of_detail = 16 as Enumeration;
+    }
+    many {
+        ProcessMemoryDumps(MemoryTrackerSnapshotProcessSnapshotReader<'a>) process_memory_dumps = 26 as Message;
     }
 }
 
@@ -208,38 +186,14 @@ impl MemoryTrackerSnapshotProcessSnapshotWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot` where it lies, field by field.
-pub type MemoryTrackerSnapshotProcessSnapshotReader<'a> = rt::TypedReader<
-    'a,
-    MemoryTrackerSnapshotProcessSnapshotField<'a>,
->;
-/// A field of a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot`.
-#[derive(Clone, Copy, Debug)]
-pub enum MemoryTrackerSnapshotProcessSnapshotField<'a> {
-    Pid(i32),
-    AllocatorDumps(MemoryTrackerSnapshotProcessSnapshotMemoryNodeReader<'a>),
-    MemoryEdges(MemoryTrackerSnapshotProcessSnapshotMemoryEdgeReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MemoryTrackerSnapshotProcessSnapshotField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            18 => {
-                Self::AllocatorDumps(
-                    MemoryTrackerSnapshotProcessSnapshotMemoryNodeReader::new(f.bytes()?),
-                )
-            }
-            26 => {
-                Self::MemoryEdges(
-                    MemoryTrackerSnapshotProcessSnapshotMemoryEdgeReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot": MemoryTrackerSnapshotProcessSnapshotReader, MemoryTrackerSnapshotProcessSnapshotField, MemoryTrackerSnapshotProcessSnapshotTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+    }
+    many {
+        AllocatorDumps(MemoryTrackerSnapshotProcessSnapshotMemoryNodeReader<'a>) allocator_dumps = 18 as Message;
+        MemoryEdges(MemoryTrackerSnapshotProcessSnapshotMemoryEdgeReader<'a>) memory_edges = 26 as Message;
     }
 }
 
@@ -298,40 +252,16 @@ impl MemoryTrackerSnapshotProcessSnapshotMemoryNodeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode` where it lies, field by field.
-pub type MemoryTrackerSnapshotProcessSnapshotMemoryNodeReader<'a> = rt::TypedReader<
-    'a,
-    MemoryTrackerSnapshotProcessSnapshotMemoryNodeField<'a>,
->;
-/// A field of a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode`.
-#[derive(Clone, Copy, Debug)]
-pub enum MemoryTrackerSnapshotProcessSnapshotMemoryNodeField<'a> {
-    Id(u64),
-    AbsoluteName(&'a str),
-    Weak(bool),
-    SizeBytes(u64),
-    Entries(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MemoryTrackerSnapshotProcessSnapshotMemoryNodeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint64()?),
-            18 => Self::AbsoluteName(f.string()?),
-            24 => Self::Weak(f.bool()?),
-            32 => Self::SizeBytes(f.uint64()?),
-            42 => {
-                Self::Entries(
-                    MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode": MemoryTrackerSnapshotProcessSnapshotMemoryNodeReader, MemoryTrackerSnapshotProcessSnapshotMemoryNodeField, MemoryTrackerSnapshotProcessSnapshotMemoryNodeTable;
+    one {
+        Id(u64) id = 8 as Uint64;
+        AbsoluteName(&'a str) absolute_name = 18 as String;
+        Weak(bool) weak = 24 as Bool;
+        SizeBytes(u64) size_bytes = 32 as Uint64;
+    }
+    many {
+        Entries(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryReader<'a>) entries = 42 as Message;
     }
 }
 
@@ -390,39 +320,13 @@ impl MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry` where it lies, field by field.
-pub type MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryReader<'a> = rt::TypedReader<
-    'a,
-    MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryField<'a>,
->;
-/// A field of a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryField<'a> {
-    Name(&'a str),
-    Units(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits),
-    ValueUint64(u64),
-    ValueString(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a>
-for MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => {
-                Self::Units(
-                    MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits(
-                        f.enumeration()?,
-                    ),
-                )
-            }
-            24 => Self::ValueUint64(f.uint64()?),
-            34 => Self::ValueString(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry": MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryReader, MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryField, MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Units(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits) units = 16 as Enumeration;
+        ValueUint64(u64) value_uint64 = 24 as Uint64;
+        ValueString(&'a str) value_string = 34 as String;
     }
 }
 
@@ -473,32 +377,13 @@ impl MemoryTrackerSnapshotProcessSnapshotMemoryEdgeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge` where it lies, field by field.
-pub type MemoryTrackerSnapshotProcessSnapshotMemoryEdgeReader<'a> = rt::TypedReader<
-    'a,
-    MemoryTrackerSnapshotProcessSnapshotMemoryEdgeField<'a>,
->;
-/// A field of a `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge`.
-#[derive(Clone, Copy, Debug)]
-pub enum MemoryTrackerSnapshotProcessSnapshotMemoryEdgeField<'a> {
-    SourceId(u64),
-    TargetId(u64),
-    Importance(u32),
-    Overridable(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MemoryTrackerSnapshotProcessSnapshotMemoryEdgeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SourceId(f.uint64()?),
-            16 => Self::TargetId(f.uint64()?),
-            24 => Self::Importance(f.uint32()?),
-            32 => Self::Overridable(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge": MemoryTrackerSnapshotProcessSnapshotMemoryEdgeReader, MemoryTrackerSnapshotProcessSnapshotMemoryEdgeField, MemoryTrackerSnapshotProcessSnapshotMemoryEdgeTable;
+    one {
+        SourceId(u64) source_id = 8 as Uint64;
+        TargetId(u64) target_id = 16 as Uint64;
+        Importance(u32) importance = 24 as Uint32;
+        Overridable(bool) overridable = 32 as Bool;
     }
 }
 

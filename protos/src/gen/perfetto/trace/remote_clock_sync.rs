@@ -31,23 +31,10 @@ impl RemoteClockSyncWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RemoteClockSync` where it lies, field by field.
-pub type RemoteClockSyncReader<'a> = rt::TypedReader<'a, RemoteClockSyncField<'a>>;
-/// A field of a `perfetto.protos.RemoteClockSync`.
-#[derive(Clone, Copy, Debug)]
-pub enum RemoteClockSyncField<'a> {
-    SyncedClocks(RemoteClockSyncSyncedClocksReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RemoteClockSyncField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::SyncedClocks(RemoteClockSyncSyncedClocksReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RemoteClockSync": RemoteClockSyncReader, RemoteClockSyncField, RemoteClockSyncTable;
+    many {
+        SyncedClocks(RemoteClockSyncSyncedClocksReader<'a>) synced_clocks = 10 as Message;
     }
 }
 
@@ -91,28 +78,11 @@ impl RemoteClockSyncSyncedClocksWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RemoteClockSync.SyncedClocks` where it lies, field by field.
-pub type RemoteClockSyncSyncedClocksReader<'a> = rt::TypedReader<
-    'a,
-    RemoteClockSyncSyncedClocksField<'a>,
->;
-/// A field of a `perfetto.protos.RemoteClockSync.SyncedClocks`.
-#[derive(Clone, Copy, Debug)]
-pub enum RemoteClockSyncSyncedClocksField<'a> {
-    ClientClocks(crate::ClockSnapshotReader<'a>),
-    HostClocks(crate::ClockSnapshotReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RemoteClockSyncSyncedClocksField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            18 => Self::ClientClocks(crate::ClockSnapshotReader::new(f.bytes()?)),
-            26 => Self::HostClocks(crate::ClockSnapshotReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RemoteClockSync.SyncedClocks": RemoteClockSyncSyncedClocksReader, RemoteClockSyncSyncedClocksField, RemoteClockSyncSyncedClocksTable;
+    one {
+        ClientClocks(crate::ClockSnapshotReader<'a>) client_clocks = 18 as Message;
+        HostClocks(crate::ClockSnapshotReader<'a>) host_clocks = 26 as Message;
     }
 }
 

@@ -56,42 +56,19 @@ impl TestEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TestEvent` where it lies, field by field.
-pub type TestEventReader<'a> = rt::TypedReader<'a, TestEventField<'a>>;
-/// A field of a `perfetto.protos.TestEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TestEventField<'a> {
-    Str(&'a str),
-    /// From a generator that starts with `TestConfig.seed`.
-    SeqValue(u32),
-    /// Counts packets, from 0.
-    Counter(u64),
-    /// No more will come.
-    IsLast(bool),
-    Payload(TestEventTestPayloadReader<'a>),
-    ProtovmPatch(TestEventProtoVmPatchReader<'a>),
-    ProtovmIncrementalState(TestEventProtoVmIncrementalStateReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TestEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Str(f.string()?),
-            16 => Self::SeqValue(f.uint32()?),
-            24 => Self::Counter(f.uint64()?),
-            32 => Self::IsLast(f.bool()?),
-            42 => Self::Payload(TestEventTestPayloadReader::new(f.bytes()?)),
-            50 => Self::ProtovmPatch(TestEventProtoVmPatchReader::new(f.bytes()?)),
-            58 => {
-                Self::ProtovmIncrementalState(
-                    TestEventProtoVmIncrementalStateReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TestEvent": TestEventReader, TestEventField, TestEventTable;
+    one {
+        Str(&'a str) str = 10 as String;
+        /// From a generator that starts with `TestConfig.seed`.
+        SeqValue(u32) seq_value = 16 as Uint32;
+        /// Counts packets, from 0.
+        Counter(u64) counter = 24 as Uint64;
+        /// No more will come.
+        IsLast(bool) is_last = 32 as Bool;
+        Payload(TestEventTestPayloadReader<'a>) payload = 42 as Message;
+        ProtovmPatch(TestEventProtoVmPatchReader<'a>) protovm_patch = 50 as Message;
+        ProtovmIncrementalState(TestEventProtoVmIncrementalStateReader<'a>) protovm_incremental_state = 58 as Message;
     }
 }
 
@@ -159,39 +136,18 @@ impl TestEventTestPayloadWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TestEvent.TestPayload` where it lies, field by field.
-pub type TestEventTestPayloadReader<'a> = rt::TypedReader<
-    'a,
-    TestEventTestPayloadField<'a>,
->;
-/// A field of a `perfetto.protos.TestEvent.TestPayload`.
-#[derive(Clone, Copy, Debug)]
-pub enum TestEventTestPayloadField<'a> {
-    Str(&'a str),
-    Nested(TestEventTestPayloadReader<'a>),
-    RemainingNestingDepth(u32),
-    SingleString(&'a str),
-    SingleInt(i32),
-    RepeatedInts(i32),
-    DebugAnnotations(crate::DebugAnnotationReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TestEventTestPayloadField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Str(f.string()?),
-            18 => Self::Nested(TestEventTestPayloadReader::new(f.bytes()?)),
-            24 => Self::RemainingNestingDepth(f.uint32()?),
-            34 => Self::SingleString(f.string()?),
-            40 => Self::SingleInt(f.int32()?),
-            48 => Self::RepeatedInts(f.int32()?),
-            50 => return rt::run(f, 48),
-            58 => Self::DebugAnnotations(crate::DebugAnnotationReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TestEvent.TestPayload": TestEventTestPayloadReader, TestEventTestPayloadField, TestEventTestPayloadTable;
+    one {
+        RemainingNestingDepth(u32) remaining_nesting_depth = 24 as Uint32;
+        SingleString(&'a str) single_string = 34 as String;
+        SingleInt(i32) single_int = 40 as Int32;
+    }
+    many {
+        Str(&'a str) str = 10 as String;
+        Nested(TestEventTestPayloadReader<'a>) nested = 18 as Message;
+        RepeatedInts(i32) repeated_ints = 48 | 50 as Int32;
+        DebugAnnotations(crate::DebugAnnotationReader<'a>) debug_annotations = 58 as Message;
     }
 }
 
@@ -241,32 +197,11 @@ impl TestEventProtoVmMessageWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TestEvent.ProtoVmMessage` where it lies, field by field.
-pub type TestEventProtoVmMessageReader<'a> = rt::TypedReader<
-    'a,
-    TestEventProtoVmMessageField<'a>,
->;
-/// A field of a `perfetto.protos.TestEvent.ProtoVmMessage`.
-#[derive(Clone, Copy, Debug)]
-pub enum TestEventProtoVmMessageField<'a> {
-    Id(u32),
-    Submessage(TestEventProtoVmMessageProtoVmSubmessageReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TestEventProtoVmMessageField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint32()?),
-            18 => {
-                Self::Submessage(
-                    TestEventProtoVmMessageProtoVmSubmessageReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TestEvent.ProtoVmMessage": TestEventProtoVmMessageReader, TestEventProtoVmMessageField, TestEventProtoVmMessageTable;
+    one {
+        Id(u32) id = 8 as Uint32;
+        Submessage(TestEventProtoVmMessageProtoVmSubmessageReader<'a>) submessage = 18 as Message;
     }
 }
 
@@ -307,26 +242,10 @@ impl TestEventProtoVmMessageProtoVmSubmessageWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage` where it lies, field by field.
-pub type TestEventProtoVmMessageProtoVmSubmessageReader<'a> = rt::TypedReader<
-    'a,
-    TestEventProtoVmMessageProtoVmSubmessageField<'a>,
->;
-/// A field of a `perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage`.
-#[derive(Clone, Copy, Debug)]
-pub enum TestEventProtoVmMessageProtoVmSubmessageField<'a> {
-    SingleInt(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TestEventProtoVmMessageProtoVmSubmessageField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SingleInt(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage": TestEventProtoVmMessageProtoVmSubmessageReader, TestEventProtoVmMessageProtoVmSubmessageField, TestEventProtoVmMessageProtoVmSubmessageTable;
+    one {
+        SingleInt(u32) single_int = 8 as Uint32;
     }
 }
 
@@ -376,35 +295,16 @@ impl TestEventProtoVmPatchWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TestEvent.ProtoVmPatch` where it lies, field by field.
-pub type TestEventProtoVmPatchReader<'a> = rt::TypedReader<
-    'a,
-    TestEventProtoVmPatchField<'a>,
->;
-/// A field of a `perfetto.protos.TestEvent.ProtoVmPatch`.
-#[derive(Clone, Copy, Debug)]
-pub enum TestEventProtoVmPatchField<'a> {
-    StringToMerge(&'a str),
-    IntToMerge(i32),
-    SingleMessage(TestEventProtoVmMessageReader<'a>),
-    Messages(TestEventProtoVmMessageReader<'a>),
-    DeleteMessageIds(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TestEventProtoVmPatchField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::StringToMerge(f.string()?),
-            16 => Self::IntToMerge(f.int32()?),
-            26 => Self::SingleMessage(TestEventProtoVmMessageReader::new(f.bytes()?)),
-            34 => Self::Messages(TestEventProtoVmMessageReader::new(f.bytes()?)),
-            40 => Self::DeleteMessageIds(f.uint32()?),
-            42 => return rt::run(f, 40),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TestEvent.ProtoVmPatch": TestEventProtoVmPatchReader, TestEventProtoVmPatchField, TestEventProtoVmPatchTable;
+    one {
+        StringToMerge(&'a str) string_to_merge = 10 as String;
+        IntToMerge(i32) int_to_merge = 16 as Int32;
+        SingleMessage(TestEventProtoVmMessageReader<'a>) single_message = 26 as Message;
+    }
+    many {
+        Messages(TestEventProtoVmMessageReader<'a>) messages = 34 as Message;
+        DeleteMessageIds(u32) delete_message_ids = 40 | 42 as Uint32;
     }
 }
 
@@ -455,32 +355,15 @@ impl TestEventProtoVmIncrementalStateWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TestEvent.ProtoVmIncrementalState` where it lies, field by field.
-pub type TestEventProtoVmIncrementalStateReader<'a> = rt::TypedReader<
-    'a,
-    TestEventProtoVmIncrementalStateField<'a>,
->;
-/// A field of a `perfetto.protos.TestEvent.ProtoVmIncrementalState`.
-#[derive(Clone, Copy, Debug)]
-pub enum TestEventProtoVmIncrementalStateField<'a> {
-    StringMerged(&'a str),
-    IntMerged(i32),
-    SingleMessage(TestEventProtoVmMessageReader<'a>),
-    Messages(TestEventProtoVmMessageReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TestEventProtoVmIncrementalStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::StringMerged(f.string()?),
-            16 => Self::IntMerged(f.int32()?),
-            26 => Self::SingleMessage(TestEventProtoVmMessageReader::new(f.bytes()?)),
-            34 => Self::Messages(TestEventProtoVmMessageReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TestEvent.ProtoVmIncrementalState": TestEventProtoVmIncrementalStateReader, TestEventProtoVmIncrementalStateField, TestEventProtoVmIncrementalStateTable;
+    one {
+        StringMerged(&'a str) string_merged = 10 as String;
+        IntMerged(i32) int_merged = 16 as Int32;
+        SingleMessage(TestEventProtoVmMessageReader<'a>) single_message = 26 as Message;
+    }
+    many {
+        Messages(TestEventProtoVmMessageReader<'a>) messages = 34 as Message;
     }
 }
 

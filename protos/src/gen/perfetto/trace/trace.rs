@@ -26,23 +26,10 @@ impl TraceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Trace` where it lies, field by field.
-pub type TraceReader<'a> = rt::TypedReader<'a, TraceField<'a>>;
-/// A field of a `perfetto.protos.Trace`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceField<'a> {
-    Packet(crate::TracePacketReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Packet(crate::TracePacketReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Trace": TraceReader, TraceField, TraceTable;
+    many {
+        Packet(crate::TracePacketReader<'a>) packet = 10 as Message;
     }
 }
 

@@ -1042,452 +1042,163 @@ impl TracePacketWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TracePacket` where it lies, field by field.
-pub type TracePacketReader<'a> = rt::TypedReader<'a, TracePacketField<'a>>;
-/// A field of a `perfetto.protos.TracePacket`.
-#[derive(Clone, Copy, Debug)]
-pub enum TracePacketField<'a> {
-    #[cfg(feature = "ftrace")]
-    FtraceEvents(crate::FtraceEventBundleReader<'a>),
-    ProcessTree(crate::ProcessTreeReader<'a>),
-    #[cfg(feature = "system")]
-    InodeFileMap(crate::InodeFileMapReader<'a>),
-    #[cfg(feature = "chrome")]
-    ChromeEvents(crate::ChromeEventBundleReader<'a>),
-    /// Clocks read together.
-    ClockSnapshot(crate::ClockSnapshotReader<'a>),
-    SysStats(crate::SysStatsReader<'a>),
-    ProcessStats(crate::ProcessStatsReader<'a>),
-    /// A slice, instant or counter.
-    TrackEvent(crate::TrackEventReader<'a>),
-    /// The config of the session.
-    TraceConfig(crate::TraceConfigReader<'a>),
-    #[cfg(feature = "ftrace")]
-    FtraceStats(crate::FtraceStatsReader<'a>),
-    /// Counters of the session.
-    TraceStats(crate::TraceStatsReader<'a>),
-    /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
-    SynchronizationMarker(&'a [u8]),
-    #[cfg(feature = "profiling")]
-    ProfilePacket(crate::ProfilePacketReader<'a>),
-    #[cfg(feature = "power")]
-    Battery(crate::BatteryCountersReader<'a>),
-    #[cfg(feature = "android")]
-    AndroidLog(crate::AndroidLogPacketReader<'a>),
-    #[cfg(feature = "power")]
-    PowerRails(crate::PowerRailsReader<'a>),
-    ProcessDescriptor(crate::ProcessDescriptorReader<'a>),
-    ThreadDescriptor(crate::ThreadDescriptorReader<'a>),
-    SystemInfo(crate::SystemInfoReader<'a>),
-    /// The trigger that started or stopped the session.
-    Trigger(crate::TriggerReader<'a>),
-    #[cfg(feature = "android")]
-    PackagesList(crate::PackagesListReader<'a>),
-    #[cfg(feature = "chrome")]
-    ChromeBenchmarkMetadata(crate::ChromeBenchmarkMetadataReader<'a>),
-    PerfettoMetatrace(crate::PerfettoMetatraceReader<'a>),
-    /// Packets compressed with zlib, tags included.
-    CompressedPackets(&'a [u8]),
-    #[cfg(feature = "chrome")]
-    ChromeMetadata(crate::ChromeMetadataPacketReader<'a>),
-    #[cfg(feature = "gpu")]
-    GpuCounterEvent(crate::GpuCounterEventReader<'a>),
-    #[cfg(feature = "gpu")]
-    GpuRenderStageEvent(crate::GpuRenderStageEventReader<'a>),
-    #[cfg(feature = "profiling")]
-    StreamingProfilePacket(crate::StreamingProfilePacketReader<'a>),
-    #[cfg(feature = "android")]
-    GraphicsFrameEvent(crate::GraphicsFrameEventReader<'a>),
-    /// Describes a track that events refer to.
-    TrackDescriptor(crate::TrackDescriptorReader<'a>),
-    ModuleSymbols(crate::ModuleSymbolsReader<'a>),
-    #[cfg(feature = "gpu")]
-    VulkanMemoryEvent(crate::VulkanMemoryEventReader<'a>),
-    #[cfg(feature = "gpu")]
-    GpuLog(crate::GpuLogReader<'a>),
-    #[cfg(feature = "profiling")]
-    DeobfuscationMapping(crate::DeobfuscationMappingReader<'a>),
-    #[cfg(feature = "gpu")]
-    VulkanApiEvent(crate::VulkanApiEventReader<'a>),
-    #[cfg(feature = "profiling")]
-    PerfSample(crate::PerfSampleReader<'a>),
-    CpuInfo(crate::CpuInfoReader<'a>),
-    #[cfg(feature = "profiling")]
-    SmapsPacket(crate::SmapsPacketReader<'a>),
-    /// A milestone of the session.
-    ServiceEvent(crate::TracingServiceEventReader<'a>),
-    #[cfg(feature = "android")]
-    InitialDisplayState(crate::InitialDisplayStateReader<'a>),
-    #[cfg(feature = "gpu")]
-    GpuMemTotalEvent(crate::GpuMemTotalEventReader<'a>),
-    ExtensionDescriptor(crate::ExtensionDescriptorReader<'a>),
-    #[cfg(feature = "profiling")]
-    MemoryTrackerSnapshot(crate::MemoryTrackerSnapshotReader<'a>),
-    #[cfg(feature = "profiling")]
-    StreamingAllocation(crate::StreamingAllocationReader<'a>),
-    #[cfg(feature = "profiling")]
-    StreamingFree(crate::StreamingFreeReader<'a>),
-    #[cfg(feature = "power")]
-    AndroidEnergyEstimationBreakdown(crate::AndroidEnergyEstimationBreakdownReader<'a>),
-    UiState(crate::UiStateReader<'a>),
-    #[cfg(feature = "chrome")]
-    TranslationTable(crate::TranslationTableReader<'a>),
-    #[cfg(feature = "android")]
-    AndroidGameInterventionList(crate::AndroidGameInterventionListReader<'a>),
-    #[cfg(feature = "android")]
-    StatsdAtom(crate::StatsdAtomReader<'a>),
-    #[cfg(feature = "android")]
-    AndroidSystemProperty(crate::AndroidSystemPropertyReader<'a>),
-    /// The first packet of a trace.
-    TraceUuid(crate::TraceUuidReader<'a>),
-    TrackEventRangeOfInterest(crate::TrackEventRangeOfInterestReader<'a>),
-    #[cfg(feature = "power")]
-    EntityStateResidency(crate::EntityStateResidencyReader<'a>),
-    #[cfg(feature = "system")]
-    EtwEvents(crate::EtwTraceEventBundleReader<'a>),
-    #[cfg(feature = "chrome")]
-    V8JsCode(crate::V8JsCodeReader<'a>),
-    #[cfg(feature = "chrome")]
-    V8InternalCode(crate::V8InternalCodeReader<'a>),
-    #[cfg(feature = "chrome")]
-    V8WasmCode(crate::V8WasmCodeReader<'a>),
-    #[cfg(feature = "chrome")]
-    V8RegExpCode(crate::V8RegExpCodeReader<'a>),
-    #[cfg(feature = "chrome")]
-    V8CodeMove(crate::V8CodeMoveReader<'a>),
-    RemoteClockSync(crate::RemoteClockSyncReader<'a>),
-    ChromeTrigger(crate::ChromeTriggerReader<'a>),
-    #[cfg(feature = "android")]
-    PixelModemEvents(crate::PixelModemEventsReader<'a>),
-    #[cfg(feature = "android")]
-    PixelModemTokenDatabase(crate::PixelModemTokenDatabaseReader<'a>),
-    /// The trigger that made this copy.
-    CloneSnapshotTrigger(crate::TriggerReader<'a>),
-    #[cfg(feature = "android")]
-    KernelWakelockData(crate::KernelWakelockDataReader<'a>),
-    #[cfg(feature = "system")]
-    GenericKernelTaskStateEvent(crate::GenericKernelTaskStateEventReader<'a>),
-    #[cfg(feature = "system")]
-    GenericKernelCpuFreqEvent(crate::GenericKernelCpuFrequencyEventReader<'a>),
-    #[cfg(feature = "android")]
-    CpuPerUidData(crate::CpuPerUidDataReader<'a>),
-    #[cfg(feature = "system")]
-    GenericKernelTaskRenameEvent(crate::GenericKernelTaskRenameEventReader<'a>),
-    #[cfg(feature = "system")]
-    GenericKernelProcessTree(crate::GenericKernelProcessTreeReader<'a>),
-    #[cfg(feature = "android")]
-    UserList(crate::AndroidUserListReader<'a>),
-    TraceProvenance(crate::TraceProvenanceReader<'a>),
-    Protovms(TracePacketProtoVmsReader<'a>),
-    TraceAttributes(crate::TraceAttributesReader<'a>),
-    #[cfg(feature = "android")]
-    AndroidAflags(crate::AndroidAflagsReader<'a>),
-    #[cfg(feature = "gpu")]
-    GpuInfo(crate::GpuInfoReader<'a>),
-    #[cfg(feature = "system")]
-    GenericGpuFrequencyEvent(crate::GenericGpuFrequencyEventReader<'a>),
-    InterruptInfo(crate::InterruptInfoReader<'a>),
-    #[cfg(feature = "profiling")]
-    ArtProcessMetadata(crate::ArtProcessMetadataReader<'a>),
-    #[cfg(feature = "system")]
-    JournaldEvent(crate::SystemdJournaldEventReader<'a>),
-    /// Packets compressed with Zstandard, tags included.
-    ZstdCompressedPackets(&'a [u8]),
-    ConcurrentSessionEvent(crate::ConcurrentSessionEventReader<'a>),
-    #[cfg(feature = "profiling")]
-    StackSample(crate::StackSampleReader<'a>),
-    /// Written by tests.
-    ForTesting(crate::TestEventReader<'a>),
-    /// User of the producer.
-    TrustedUid(i32),
-    /// In units of `timestamp_clock_id`; nanoseconds of BOOTTIME by default.
-    Timestamp(u64),
-    /// Writer of the packet: order, interned data and defaults hold within it.
-    TrustedPacketSequenceId(u32),
-    /// Entries that this packet and later ones of its sequence use.
-    InternedData(crate::InternedDataReader<'a>),
-    /// Bit 0: incremental state was cleared before this packet.
-    SequenceFlags(u32),
-    /// Old form of bit 0 of `sequence_flags`.
-    IncrementalStateCleared(bool),
-    /// Packets of the sequence before this one are missing, for reasons of DataLossReason.
-    PreviousPacketDropped(u32),
-    /// A BuiltinClock or a clock of the sequence; 0 or absent means the sequence's default.
-    TimestampClockId(u32),
-    /// Values for fields that later packets of the sequence leave out.
-    TracePacketDefaults(crate::TracePacketDefaultsReader<'a>),
-    /// Process of the producer, if the socket told it.
-    TrustedPid(i32),
-    /// No packet of the sequence came before this one.
-    FirstPacketOnSequence(bool),
-    /// The machine it came from; absent for the service's own.
-    MachineId(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TracePacketField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            #[cfg(feature = "ftrace")]
-            10 => Self::FtraceEvents(crate::FtraceEventBundleReader::new(f.bytes()?)),
-            18 => Self::ProcessTree(crate::ProcessTreeReader::new(f.bytes()?)),
-            #[cfg(feature = "system")]
-            34 => Self::InodeFileMap(crate::InodeFileMapReader::new(f.bytes()?)),
-            #[cfg(feature = "chrome")]
-            42 => Self::ChromeEvents(crate::ChromeEventBundleReader::new(f.bytes()?)),
-            50 => Self::ClockSnapshot(crate::ClockSnapshotReader::new(f.bytes()?)),
-            58 => Self::SysStats(crate::SysStatsReader::new(f.bytes()?)),
-            74 => Self::ProcessStats(crate::ProcessStatsReader::new(f.bytes()?)),
-            90 => Self::TrackEvent(crate::TrackEventReader::new(f.bytes()?)),
-            266 => Self::TraceConfig(crate::TraceConfigReader::new(f.bytes()?)),
-            #[cfg(feature = "ftrace")]
-            274 => Self::FtraceStats(crate::FtraceStatsReader::new(f.bytes()?)),
-            282 => Self::TraceStats(crate::TraceStatsReader::new(f.bytes()?)),
-            290 => Self::SynchronizationMarker(f.bytes()?),
-            #[cfg(feature = "profiling")]
-            298 => Self::ProfilePacket(crate::ProfilePacketReader::new(f.bytes()?)),
-            #[cfg(feature = "power")]
-            306 => Self::Battery(crate::BatteryCountersReader::new(f.bytes()?)),
-            #[cfg(feature = "android")]
-            314 => Self::AndroidLog(crate::AndroidLogPacketReader::new(f.bytes()?)),
-            #[cfg(feature = "power")]
-            322 => Self::PowerRails(crate::PowerRailsReader::new(f.bytes()?)),
-            346 => {
-                Self::ProcessDescriptor(crate::ProcessDescriptorReader::new(f.bytes()?))
-            }
-            354 => Self::ThreadDescriptor(crate::ThreadDescriptorReader::new(f.bytes()?)),
-            362 => Self::SystemInfo(crate::SystemInfoReader::new(f.bytes()?)),
-            370 => Self::Trigger(crate::TriggerReader::new(f.bytes()?)),
-            #[cfg(feature = "android")]
-            378 => Self::PackagesList(crate::PackagesListReader::new(f.bytes()?)),
-            #[cfg(feature = "chrome")]
-            386 => {
-                Self::ChromeBenchmarkMetadata(
-                    crate::ChromeBenchmarkMetadataReader::new(f.bytes()?),
-                )
-            }
-            394 => {
-                Self::PerfettoMetatrace(crate::PerfettoMetatraceReader::new(f.bytes()?))
-            }
-            402 => Self::CompressedPackets(f.bytes()?),
-            #[cfg(feature = "chrome")]
-            410 => {
-                Self::ChromeMetadata(crate::ChromeMetadataPacketReader::new(f.bytes()?))
-            }
-            #[cfg(feature = "gpu")]
-            418 => Self::GpuCounterEvent(crate::GpuCounterEventReader::new(f.bytes()?)),
-            #[cfg(feature = "gpu")]
-            426 => {
-                Self::GpuRenderStageEvent(
-                    crate::GpuRenderStageEventReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "profiling")]
-            434 => {
-                Self::StreamingProfilePacket(
-                    crate::StreamingProfilePacketReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "android")]
-            458 => {
-                Self::GraphicsFrameEvent(
-                    crate::GraphicsFrameEventReader::new(f.bytes()?),
-                )
-            }
-            482 => Self::TrackDescriptor(crate::TrackDescriptorReader::new(f.bytes()?)),
-            490 => Self::ModuleSymbols(crate::ModuleSymbolsReader::new(f.bytes()?)),
-            #[cfg(feature = "gpu")]
-            498 => {
-                Self::VulkanMemoryEvent(crate::VulkanMemoryEventReader::new(f.bytes()?))
-            }
-            #[cfg(feature = "gpu")]
-            506 => Self::GpuLog(crate::GpuLogReader::new(f.bytes()?)),
-            #[cfg(feature = "profiling")]
-            514 => {
-                Self::DeobfuscationMapping(
-                    crate::DeobfuscationMappingReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "gpu")]
-            522 => Self::VulkanApiEvent(crate::VulkanApiEventReader::new(f.bytes()?)),
-            #[cfg(feature = "profiling")]
-            530 => Self::PerfSample(crate::PerfSampleReader::new(f.bytes()?)),
-            538 => Self::CpuInfo(crate::CpuInfoReader::new(f.bytes()?)),
-            #[cfg(feature = "profiling")]
-            546 => Self::SmapsPacket(crate::SmapsPacketReader::new(f.bytes()?)),
-            554 => Self::ServiceEvent(crate::TracingServiceEventReader::new(f.bytes()?)),
-            #[cfg(feature = "android")]
-            562 => {
-                Self::InitialDisplayState(
-                    crate::InitialDisplayStateReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "gpu")]
-            570 => Self::GpuMemTotalEvent(crate::GpuMemTotalEventReader::new(f.bytes()?)),
-            578 => {
-                Self::ExtensionDescriptor(
-                    crate::ExtensionDescriptorReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "profiling")]
-            586 => {
-                Self::MemoryTrackerSnapshot(
-                    crate::MemoryTrackerSnapshotReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "profiling")]
-            594 => {
-                Self::StreamingAllocation(
-                    crate::StreamingAllocationReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "profiling")]
-            602 => Self::StreamingFree(crate::StreamingFreeReader::new(f.bytes()?)),
-            #[cfg(feature = "power")]
-            618 => {
-                Self::AndroidEnergyEstimationBreakdown(
-                    crate::AndroidEnergyEstimationBreakdownReader::new(f.bytes()?),
-                )
-            }
-            626 => Self::UiState(crate::UiStateReader::new(f.bytes()?)),
-            #[cfg(feature = "chrome")]
-            658 => Self::TranslationTable(crate::TranslationTableReader::new(f.bytes()?)),
-            #[cfg(feature = "android")]
-            666 => {
-                Self::AndroidGameInterventionList(
-                    crate::AndroidGameInterventionListReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "android")]
-            674 => Self::StatsdAtom(crate::StatsdAtomReader::new(f.bytes()?)),
-            #[cfg(feature = "android")]
-            690 => {
-                Self::AndroidSystemProperty(
-                    crate::AndroidSystemPropertyReader::new(f.bytes()?),
-                )
-            }
-            714 => Self::TraceUuid(crate::TraceUuidReader::new(f.bytes()?)),
-            722 => {
-                Self::TrackEventRangeOfInterest(
-                    crate::TrackEventRangeOfInterestReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "power")]
-            730 => {
-                Self::EntityStateResidency(
-                    crate::EntityStateResidencyReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "system")]
-            762 => Self::EtwEvents(crate::EtwTraceEventBundleReader::new(f.bytes()?)),
-            #[cfg(feature = "chrome")]
-            794 => Self::V8JsCode(crate::V8JsCodeReader::new(f.bytes()?)),
-            #[cfg(feature = "chrome")]
-            802 => Self::V8InternalCode(crate::V8InternalCodeReader::new(f.bytes()?)),
-            #[cfg(feature = "chrome")]
-            810 => Self::V8WasmCode(crate::V8WasmCodeReader::new(f.bytes()?)),
-            #[cfg(feature = "chrome")]
-            818 => Self::V8RegExpCode(crate::V8RegExpCodeReader::new(f.bytes()?)),
-            #[cfg(feature = "chrome")]
-            826 => Self::V8CodeMove(crate::V8CodeMoveReader::new(f.bytes()?)),
-            858 => Self::RemoteClockSync(crate::RemoteClockSyncReader::new(f.bytes()?)),
-            874 => Self::ChromeTrigger(crate::ChromeTriggerReader::new(f.bytes()?)),
-            #[cfg(feature = "android")]
-            882 => Self::PixelModemEvents(crate::PixelModemEventsReader::new(f.bytes()?)),
-            #[cfg(feature = "android")]
-            890 => {
-                Self::PixelModemTokenDatabase(
-                    crate::PixelModemTokenDatabaseReader::new(f.bytes()?),
-                )
-            }
-            906 => Self::CloneSnapshotTrigger(crate::TriggerReader::new(f.bytes()?)),
-            #[cfg(feature = "android")]
-            922 => {
-                Self::KernelWakelockData(
-                    crate::KernelWakelockDataReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "system")]
-            938 => {
-                Self::GenericKernelTaskStateEvent(
-                    crate::GenericKernelTaskStateEventReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "system")]
-            946 => {
-                Self::GenericKernelCpuFreqEvent(
-                    crate::GenericKernelCpuFrequencyEventReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "android")]
-            954 => Self::CpuPerUidData(crate::CpuPerUidDataReader::new(f.bytes()?)),
-            #[cfg(feature = "system")]
-            962 => {
-                Self::GenericKernelTaskRenameEvent(
-                    crate::GenericKernelTaskRenameEventReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "system")]
-            978 => {
-                Self::GenericKernelProcessTree(
-                    crate::GenericKernelProcessTreeReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "android")]
-            986 => Self::UserList(crate::AndroidUserListReader::new(f.bytes()?)),
-            994 => Self::TraceProvenance(crate::TraceProvenanceReader::new(f.bytes()?)),
-            1002 => Self::Protovms(TracePacketProtoVmsReader::new(f.bytes()?)),
-            1010 => Self::TraceAttributes(crate::TraceAttributesReader::new(f.bytes()?)),
-            #[cfg(feature = "android")]
-            1018 => Self::AndroidAflags(crate::AndroidAflagsReader::new(f.bytes()?)),
-            #[cfg(feature = "gpu")]
-            1026 => Self::GpuInfo(crate::GpuInfoReader::new(f.bytes()?)),
-            #[cfg(feature = "system")]
-            1034 => {
-                Self::GenericGpuFrequencyEvent(
-                    crate::GenericGpuFrequencyEventReader::new(f.bytes()?),
-                )
-            }
-            1042 => Self::InterruptInfo(crate::InterruptInfoReader::new(f.bytes()?)),
-            #[cfg(feature = "profiling")]
-            1050 => {
-                Self::ArtProcessMetadata(
-                    crate::ArtProcessMetadataReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "system")]
-            1058 => {
-                Self::JournaldEvent(crate::SystemdJournaldEventReader::new(f.bytes()?))
-            }
-            1066 => Self::ZstdCompressedPackets(f.bytes()?),
-            1074 => {
-                Self::ConcurrentSessionEvent(
-                    crate::ConcurrentSessionEventReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "profiling")]
-            1082 => Self::StackSample(crate::StackSampleReader::new(f.bytes()?)),
-            7202 => Self::ForTesting(crate::TestEventReader::new(f.bytes()?)),
-            24 => Self::TrustedUid(f.int32()?),
-            64 => Self::Timestamp(f.uint64()?),
-            80 => Self::TrustedPacketSequenceId(f.uint32()?),
-            98 => Self::InternedData(crate::InternedDataReader::new(f.bytes()?)),
-            104 => Self::SequenceFlags(f.uint32()?),
-            328 => Self::IncrementalStateCleared(f.bool()?),
-            336 => Self::PreviousPacketDropped(f.uint32()?),
-            464 => Self::TimestampClockId(f.uint32()?),
-            474 => {
-                Self::TracePacketDefaults(
-                    crate::TracePacketDefaultsReader::new(f.bytes()?),
-                )
-            }
-            632 => Self::TrustedPid(f.int32()?),
-            696 => Self::FirstPacketOnSequence(f.bool()?),
-            784 => Self::MachineId(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TracePacket": TracePacketReader, TracePacketField, TracePacketTable;
+    one {
+        /// In units of `timestamp_clock_id`; nanoseconds of BOOTTIME by default.
+        Timestamp(u64) timestamp = 64 as Uint64;
+        /// Entries that this packet and later ones of its sequence use.
+        InternedData(crate::InternedDataReader<'a>) interned_data = 98 as Message;
+        /// Bit 0: incremental state was cleared before this packet.
+        SequenceFlags(u32) sequence_flags = 104 as Uint32;
+        /// Old form of bit 0 of `sequence_flags`.
+        IncrementalStateCleared(bool) incremental_state_cleared = 328 as Bool;
+        /// Packets of the sequence before this one are missing, for reasons of DataLossReason.
+        PreviousPacketDropped(u32) previous_packet_dropped = 336 as Uint32;
+        /// A BuiltinClock or a clock of the sequence; 0 or absent means the sequence's default.
+        TimestampClockId(u32) timestamp_clock_id = 464 as Uint32;
+        /// Values for fields that later packets of the sequence leave out.
+        TracePacketDefaults(crate::TracePacketDefaultsReader<'a>) trace_packet_defaults = 474 as Message;
+        /// Process of the producer, if the socket told it.
+        TrustedPid(i32) trusted_pid = 632 as Int32;
+        /// No packet of the sequence came before this one.
+        FirstPacketOnSequence(bool) first_packet_on_sequence = 696 as Bool;
+        /// The machine it came from; absent for the service's own.
+        MachineId(u32) machine_id = 784 as Uint32;
+    }
+    oneof data {
+        #[cfg(feature = "ftrace")] FtraceEvents(crate::FtraceEventBundleReader<'a>) ftrace_events = 10 as Message;
+        ProcessTree(crate::ProcessTreeReader<'a>) process_tree = 18 as Message;
+        #[cfg(feature = "system")] InodeFileMap(crate::InodeFileMapReader<'a>) inode_file_map = 34 as Message;
+        #[cfg(feature = "chrome")] ChromeEvents(crate::ChromeEventBundleReader<'a>) chrome_events = 42 as Message;
+        /// Clocks read together.
+        ClockSnapshot(crate::ClockSnapshotReader<'a>) clock_snapshot = 50 as Message;
+        SysStats(crate::SysStatsReader<'a>) sys_stats = 58 as Message;
+        ProcessStats(crate::ProcessStatsReader<'a>) process_stats = 74 as Message;
+        /// A slice, instant or counter.
+        TrackEvent(crate::TrackEventReader<'a>) track_event = 90 as Message;
+        /// The config of the session.
+        TraceConfig(crate::TraceConfigReader<'a>) trace_config = 266 as Message;
+        #[cfg(feature = "ftrace")] FtraceStats(crate::FtraceStatsReader<'a>) ftrace_stats = 274 as Message;
+        /// Counters of the session.
+        TraceStats(crate::TraceStatsReader<'a>) trace_stats = 282 as Message;
+        /// The same 16 bytes each time, by which a reader finds packet borders in the middle of a file.
+        SynchronizationMarker(&'a [u8]) synchronization_marker = 290 as Bytes;
+        #[cfg(feature = "profiling")] ProfilePacket(crate::ProfilePacketReader<'a>) profile_packet = 298 as Message;
+        #[cfg(feature = "power")] Battery(crate::BatteryCountersReader<'a>) battery = 306 as Message;
+        #[cfg(feature = "android")] AndroidLog(crate::AndroidLogPacketReader<'a>) android_log = 314 as Message;
+        #[cfg(feature = "power")] PowerRails(crate::PowerRailsReader<'a>) power_rails = 322 as Message;
+        ProcessDescriptor(crate::ProcessDescriptorReader<'a>) process_descriptor = 346 as Message;
+        ThreadDescriptor(crate::ThreadDescriptorReader<'a>) thread_descriptor = 354 as Message;
+        SystemInfo(crate::SystemInfoReader<'a>) system_info = 362 as Message;
+        /// The trigger that started or stopped the session.
+        Trigger(crate::TriggerReader<'a>) trigger = 370 as Message;
+        #[cfg(feature = "android")] PackagesList(crate::PackagesListReader<'a>) packages_list = 378 as Message;
+        #[cfg(feature = "chrome")]
+        ChromeBenchmarkMetadata(crate::ChromeBenchmarkMetadataReader<'a>) chrome_benchmark_metadata = 386 as Message;
+        PerfettoMetatrace(crate::PerfettoMetatraceReader<'a>) perfetto_metatrace = 394 as Message;
+        /// Packets compressed with zlib, tags included.
+        CompressedPackets(&'a [u8]) compressed_packets = 402 as Bytes;
+        #[cfg(feature = "chrome")]
+        ChromeMetadata(crate::ChromeMetadataPacketReader<'a>) chrome_metadata = 410 as Message;
+        #[cfg(feature = "gpu")] GpuCounterEvent(crate::GpuCounterEventReader<'a>) gpu_counter_event = 418 as Message;
+        #[cfg(feature = "gpu")]
+        GpuRenderStageEvent(crate::GpuRenderStageEventReader<'a>) gpu_render_stage_event = 426 as Message;
+        #[cfg(feature = "profiling")]
+        StreamingProfilePacket(crate::StreamingProfilePacketReader<'a>) streaming_profile_packet = 434 as Message;
+        #[cfg(feature = "android")]
+        GraphicsFrameEvent(crate::GraphicsFrameEventReader<'a>) graphics_frame_event = 458 as Message;
+        /// Describes a track that events refer to.
+        TrackDescriptor(crate::TrackDescriptorReader<'a>) track_descriptor = 482 as Message;
+        ModuleSymbols(crate::ModuleSymbolsReader<'a>) module_symbols = 490 as Message;
+        #[cfg(feature = "gpu")]
+        VulkanMemoryEvent(crate::VulkanMemoryEventReader<'a>) vulkan_memory_event = 498 as Message;
+        #[cfg(feature = "gpu")] GpuLog(crate::GpuLogReader<'a>) gpu_log = 506 as Message;
+        #[cfg(feature = "profiling")]
+        DeobfuscationMapping(crate::DeobfuscationMappingReader<'a>) deobfuscation_mapping = 514 as Message;
+        #[cfg(feature = "gpu")] VulkanApiEvent(crate::VulkanApiEventReader<'a>) vulkan_api_event = 522 as Message;
+        #[cfg(feature = "profiling")] PerfSample(crate::PerfSampleReader<'a>) perf_sample = 530 as Message;
+        CpuInfo(crate::CpuInfoReader<'a>) cpu_info = 538 as Message;
+        #[cfg(feature = "profiling")] SmapsPacket(crate::SmapsPacketReader<'a>) smaps_packet = 546 as Message;
+        /// A milestone of the session.
+        ServiceEvent(crate::TracingServiceEventReader<'a>) service_event = 554 as Message;
+        #[cfg(feature = "android")]
+        InitialDisplayState(crate::InitialDisplayStateReader<'a>) initial_display_state = 562 as Message;
+        #[cfg(feature = "gpu")]
+        GpuMemTotalEvent(crate::GpuMemTotalEventReader<'a>) gpu_mem_total_event = 570 as Message;
+        ExtensionDescriptor(crate::ExtensionDescriptorReader<'a>) extension_descriptor = 578 as Message;
+        #[cfg(feature = "profiling")]
+        MemoryTrackerSnapshot(crate::MemoryTrackerSnapshotReader<'a>) memory_tracker_snapshot = 586 as Message;
+        #[cfg(feature = "profiling")]
+        StreamingAllocation(crate::StreamingAllocationReader<'a>) streaming_allocation = 594 as Message;
+        #[cfg(feature = "profiling")] StreamingFree(crate::StreamingFreeReader<'a>) streaming_free = 602 as Message;
+        #[cfg(feature = "power")]
+        AndroidEnergyEstimationBreakdown(crate::AndroidEnergyEstimationBreakdownReader<'a>) android_energy_estimation_breakdown = 618 as Message;
+        UiState(crate::UiStateReader<'a>) ui_state = 626 as Message;
+        #[cfg(feature = "chrome")]
+        TranslationTable(crate::TranslationTableReader<'a>) translation_table = 658 as Message;
+        #[cfg(feature = "android")]
+        AndroidGameInterventionList(crate::AndroidGameInterventionListReader<'a>) android_game_intervention_list = 666 as Message;
+        #[cfg(feature = "android")] StatsdAtom(crate::StatsdAtomReader<'a>) statsd_atom = 674 as Message;
+        #[cfg(feature = "android")]
+        AndroidSystemProperty(crate::AndroidSystemPropertyReader<'a>) android_system_property = 690 as Message;
+        /// The first packet of a trace.
+        TraceUuid(crate::TraceUuidReader<'a>) trace_uuid = 714 as Message;
+        TrackEventRangeOfInterest(crate::TrackEventRangeOfInterestReader<'a>) track_event_range_of_interest = 722 as Message;
+        #[cfg(feature = "power")]
+        EntityStateResidency(crate::EntityStateResidencyReader<'a>) entity_state_residency = 730 as Message;
+        #[cfg(feature = "system")] EtwEvents(crate::EtwTraceEventBundleReader<'a>) etw_events = 762 as Message;
+        #[cfg(feature = "chrome")] V8JsCode(crate::V8JsCodeReader<'a>) v8_js_code = 794 as Message;
+        #[cfg(feature = "chrome")] V8InternalCode(crate::V8InternalCodeReader<'a>) v8_internal_code = 802 as Message;
+        #[cfg(feature = "chrome")] V8WasmCode(crate::V8WasmCodeReader<'a>) v8_wasm_code = 810 as Message;
+        #[cfg(feature = "chrome")] V8RegExpCode(crate::V8RegExpCodeReader<'a>) v8_reg_exp_code = 818 as Message;
+        #[cfg(feature = "chrome")] V8CodeMove(crate::V8CodeMoveReader<'a>) v8_code_move = 826 as Message;
+        RemoteClockSync(crate::RemoteClockSyncReader<'a>) remote_clock_sync = 858 as Message;
+        ChromeTrigger(crate::ChromeTriggerReader<'a>) chrome_trigger = 874 as Message;
+        #[cfg(feature = "android")]
+        PixelModemEvents(crate::PixelModemEventsReader<'a>) pixel_modem_events = 882 as Message;
+        #[cfg(feature = "android")]
+        PixelModemTokenDatabase(crate::PixelModemTokenDatabaseReader<'a>) pixel_modem_token_database = 890 as Message;
+        /// The trigger that made this copy.
+        CloneSnapshotTrigger(crate::TriggerReader<'a>) clone_snapshot_trigger = 906 as Message;
+        #[cfg(feature = "android")]
+        KernelWakelockData(crate::KernelWakelockDataReader<'a>) kernel_wakelock_data = 922 as Message;
+        #[cfg(feature = "system")]
+        GenericKernelTaskStateEvent(crate::GenericKernelTaskStateEventReader<'a>) generic_kernel_task_state_event = 938 as Message;
+        #[cfg(feature = "system")]
+        GenericKernelCpuFreqEvent(crate::GenericKernelCpuFrequencyEventReader<'a>) generic_kernel_cpu_freq_event = 946 as Message;
+        #[cfg(feature = "android")] CpuPerUidData(crate::CpuPerUidDataReader<'a>) cpu_per_uid_data = 954 as Message;
+        #[cfg(feature = "system")]
+        GenericKernelTaskRenameEvent(crate::GenericKernelTaskRenameEventReader<'a>) generic_kernel_task_rename_event = 962 as Message;
+        #[cfg(feature = "system")]
+        GenericKernelProcessTree(crate::GenericKernelProcessTreeReader<'a>) generic_kernel_process_tree = 978 as Message;
+        #[cfg(feature = "android")] UserList(crate::AndroidUserListReader<'a>) user_list = 986 as Message;
+        TraceProvenance(crate::TraceProvenanceReader<'a>) trace_provenance = 994 as Message;
+        Protovms(TracePacketProtoVmsReader<'a>) protovms = 1002 as Message;
+        TraceAttributes(crate::TraceAttributesReader<'a>) trace_attributes = 1010 as Message;
+        #[cfg(feature = "android")] AndroidAflags(crate::AndroidAflagsReader<'a>) android_aflags = 1018 as Message;
+        #[cfg(feature = "gpu")] GpuInfo(crate::GpuInfoReader<'a>) gpu_info = 1026 as Message;
+        #[cfg(feature = "system")]
+        GenericGpuFrequencyEvent(crate::GenericGpuFrequencyEventReader<'a>) generic_gpu_frequency_event = 1034 as Message;
+        InterruptInfo(crate::InterruptInfoReader<'a>) interrupt_info = 1042 as Message;
+        #[cfg(feature = "profiling")]
+        ArtProcessMetadata(crate::ArtProcessMetadataReader<'a>) art_process_metadata = 1050 as Message;
+        #[cfg(feature = "system")]
+        JournaldEvent(crate::SystemdJournaldEventReader<'a>) journald_event = 1058 as Message;
+        /// Packets compressed with Zstandard, tags included.
+        ZstdCompressedPackets(&'a [u8]) zstd_compressed_packets = 1066 as Bytes;
+        ConcurrentSessionEvent(crate::ConcurrentSessionEventReader<'a>) concurrent_session_event = 1074 as Message;
+        #[cfg(feature = "profiling")] StackSample(crate::StackSampleReader<'a>) stack_sample = 1082 as Message;
+        /// Written by tests.
+        ForTesting(crate::TestEventReader<'a>) for_testing = 7202 as Message;
+    }
+    oneof optional_trusted_uid {
+        /// User of the producer.
+        TrustedUid(i32) trusted_uid = 24 as Int32;
+    }
+    oneof optional_trusted_packet_sequence_id {
+        /// Writer of the packet: order, interned data and defaults hold within it.
+        TrustedPacketSequenceId(u32) trusted_packet_sequence_id = 80 as Uint32;
     }
 }
 
@@ -1791,26 +1502,10 @@ impl TracePacketProtoVmsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TracePacket.ProtoVms` where it lies, field by field.
-pub type TracePacketProtoVmsReader<'a> = rt::TypedReader<
-    'a,
-    TracePacketProtoVmsField<'a>,
->;
-/// A field of a `perfetto.protos.TracePacket.ProtoVms`.
-#[derive(Clone, Copy, Debug)]
-pub enum TracePacketProtoVmsField<'a> {
-    Instance(TracePacketProtoVmsInstanceReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TracePacketProtoVmsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Instance(TracePacketProtoVmsInstanceReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TracePacket.ProtoVms": TracePacketProtoVmsReader, TracePacketProtoVmsField, TracePacketProtoVmsTable;
+    many {
+        Instance(TracePacketProtoVmsInstanceReader<'a>) instance = 10 as Message;
     }
 }
 
@@ -1852,33 +1547,15 @@ impl TracePacketProtoVmsInstanceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TracePacket.ProtoVms.Instance` where it lies, field by field.
-pub type TracePacketProtoVmsInstanceReader<'a> = rt::TypedReader<
-    'a,
-    TracePacketProtoVmsInstanceField<'a>,
->;
-/// A field of a `perfetto.protos.TracePacket.ProtoVms.Instance`.
-#[derive(Clone, Copy, Debug)]
-pub enum TracePacketProtoVmsInstanceField<'a> {
-    Program(crate::VmProgramReader<'a>),
-    State(TracePacketReader<'a>),
-    MemoryLimitKb(u32),
-    ProducerId(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TracePacketProtoVmsInstanceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Program(crate::VmProgramReader::new(f.bytes()?)),
-            18 => Self::State(TracePacketReader::new(f.bytes()?)),
-            24 => Self::MemoryLimitKb(f.uint32()?),
-            32 => Self::ProducerId(f.int32()?),
-            34 => return rt::run(f, 32),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TracePacket.ProtoVms.Instance": TracePacketProtoVmsInstanceReader, TracePacketProtoVmsInstanceField, TracePacketProtoVmsInstanceTable;
+    one {
+        Program(crate::VmProgramReader<'a>) program = 10 as Message;
+        State(TracePacketReader<'a>) state = 18 as Message;
+        MemoryLimitKb(u32) memory_limit_kb = 24 as Uint32;
+    }
+    many {
+        ProducerId(i32) producer_id = 32 | 34 as Int32;
     }
 }
 

@@ -70,54 +70,18 @@ impl TracePacketDefaultsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TracePacketDefaults` where it lies, field by field.
-pub type TracePacketDefaultsReader<'a> = rt::TypedReader<
-    'a,
-    TracePacketDefaultsField<'a>,
->;
-/// A field of a `perfetto.protos.TracePacketDefaults`.
-#[derive(Clone, Copy, Debug)]
-pub enum TracePacketDefaultsField<'a> {
-    /// Track of events that name none.
-    TrackEventDefaults(crate::TrackEventDefaultsReader<'a>),
-    #[cfg(feature = "profiling")]
-    PerfSampleDefaults(crate::PerfSampleDefaultsReader<'a>),
-    /// Clock of packets that name none.
-    TimestampClockId(u32),
-    #[cfg(feature = "chrome")]
-    V8CodeDefaults(crate::V8CodeDefaultsReader<'a>),
-    #[cfg(feature = "profiling")]
-    StackSampleDefaults(crate::StackSampleDefaultsReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TracePacketDefaultsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            90 => {
-                Self::TrackEventDefaults(
-                    crate::TrackEventDefaultsReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "profiling")]
-            98 => {
-                Self::PerfSampleDefaults(
-                    crate::PerfSampleDefaultsReader::new(f.bytes()?),
-                )
-            }
-            464 => Self::TimestampClockId(f.uint32()?),
-            #[cfg(feature = "chrome")]
-            794 => Self::V8CodeDefaults(crate::V8CodeDefaultsReader::new(f.bytes()?)),
-            #[cfg(feature = "profiling")]
-            802 => {
-                Self::StackSampleDefaults(
-                    crate::StackSampleDefaultsReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TracePacketDefaults": TracePacketDefaultsReader, TracePacketDefaultsField, TracePacketDefaultsTable;
+    one {
+        /// Track of events that name none.
+        TrackEventDefaults(crate::TrackEventDefaultsReader<'a>) track_event_defaults = 90 as Message;
+        #[cfg(feature = "profiling")]
+        PerfSampleDefaults(crate::PerfSampleDefaultsReader<'a>) perf_sample_defaults = 98 as Message;
+        /// Clock of packets that name none.
+        TimestampClockId(u32) timestamp_clock_id = 464 as Uint32;
+        #[cfg(feature = "chrome")] V8CodeDefaults(crate::V8CodeDefaultsReader<'a>) v8_code_defaults = 794 as Message;
+        #[cfg(feature = "profiling")]
+        StackSampleDefaults(crate::StackSampleDefaultsReader<'a>) stack_sample_defaults = 802 as Message;
     }
 }
 

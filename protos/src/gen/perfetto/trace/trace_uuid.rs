@@ -31,27 +31,13 @@ impl TraceUuidWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceUuid` where it lies, field by field.
-pub type TraceUuidReader<'a> = rt::TypedReader<'a, TraceUuidField<'a>>;
-/// A field of a `perfetto.protos.TraceUuid`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceUuidField<'a> {
-    /// Upper half.
-    Msb(i64),
-    /// Lower half.
-    Lsb(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceUuidField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Msb(f.int64()?),
-            16 => Self::Lsb(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceUuid": TraceUuidReader, TraceUuidField, TraceUuidTable;
+    one {
+        /// Upper half.
+        Msb(i64) msb = 8 as Int64;
+        /// Lower half.
+        Lsb(i64) lsb = 16 as Int64;
     }
 }
 

@@ -36,30 +36,14 @@ impl TriggerWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Trigger` where it lies, field by field.
-pub type TriggerReader<'a> = rt::TypedReader<'a, TriggerField<'a>>;
-/// A field of a `perfetto.protos.Trigger`.
-#[derive(Clone, Copy, Debug)]
-pub enum TriggerField<'a> {
-    TriggerName(&'a str),
-    ProducerName(&'a str),
-    /// User of the producer that fired it.
-    TrustedProducerUid(i32),
-    StopDelayMs(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TriggerField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::TriggerName(f.string()?),
-            18 => Self::ProducerName(f.string()?),
-            24 => Self::TrustedProducerUid(f.int32()?),
-            32 => Self::StopDelayMs(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Trigger": TriggerReader, TriggerField, TriggerTable;
+    one {
+        TriggerName(&'a str) trigger_name = 10 as String;
+        ProducerName(&'a str) producer_name = 18 as String;
+        /// User of the producer that fired it.
+        TrustedProducerUid(i32) trusted_producer_uid = 24 as Int32;
+        StopDelayMs(u64) stop_delay_ms = 32 as Uint64;
     }
 }
 

@@ -35,27 +35,12 @@ impl UiStateWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.UiState` where it lies, field by field.
-pub type UiStateReader<'a> = rt::TypedReader<'a, UiStateField<'a>>;
-/// A field of a `perfetto.protos.UiState`.
-#[derive(Clone, Copy, Debug)]
-pub enum UiStateField<'a> {
-    TimelineStartTs(i64),
-    TimelineEndTs(i64),
-    HighlightProcess(UiStateHighlightProcessReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for UiStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TimelineStartTs(f.int64()?),
-            16 => Self::TimelineEndTs(f.int64()?),
-            26 => Self::HighlightProcess(UiStateHighlightProcessReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.UiState": UiStateReader, UiStateField, UiStateTable;
+    one {
+        TimelineStartTs(i64) timeline_start_ts = 8 as Int64;
+        TimelineEndTs(i64) timeline_end_ts = 16 as Int64;
+        HighlightProcess(UiStateHighlightProcessReader<'a>) highlight_process = 26 as Message;
     }
 }
 
@@ -102,28 +87,11 @@ impl UiStateHighlightProcessWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.UiState.HighlightProcess` where it lies, field by field.
-pub type UiStateHighlightProcessReader<'a> = rt::TypedReader<
-    'a,
-    UiStateHighlightProcessField<'a>,
->;
-/// A field of a `perfetto.protos.UiState.HighlightProcess`.
-#[derive(Clone, Copy, Debug)]
-pub enum UiStateHighlightProcessField<'a> {
-    Pid(u32),
-    Cmdline(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for UiStateHighlightProcessField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.uint32()?),
-            18 => Self::Cmdline(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.UiState.HighlightProcess": UiStateHighlightProcessReader, UiStateHighlightProcessField, UiStateHighlightProcessTable;
+    oneof selector {
+        Pid(u32) pid = 8 as Uint32;
+        Cmdline(&'a str) cmdline = 18 as String;
     }
 }
 

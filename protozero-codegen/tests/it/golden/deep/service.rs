@@ -22,22 +22,8 @@ impl PlantedWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `Planted` where it lies, field by field.
-pub type PlantedReader<'a> = rt::TypedReader<'a, PlantedField<'a>>;
-/// A field of a `Planted`.
-#[derive(Clone, Copy, Debug)]
-pub enum PlantedField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PlantedField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "Planted": PlantedReader, PlantedField, PlantedTable;
 }
 
 impl Planted {
@@ -66,23 +52,10 @@ impl WatchRequestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `WatchRequest` where it lies, field by field.
-pub type WatchRequestReader<'a> = rt::TypedReader<'a, WatchRequestField<'a>>;
-/// A field of a `WatchRequest`.
-#[derive(Clone, Copy, Debug)]
-pub enum WatchRequestField<'a> {
-    Id(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for WatchRequestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "WatchRequest": WatchRequestReader, WatchRequestField, WatchRequestTable;
+    one {
+        Id(u64) id = 8 as Uint64;
     }
 }
 

@@ -25,26 +25,10 @@ impl AndroidAflagsConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidAflagsConfig` where it lies, field by field.
-pub type AndroidAflagsConfigReader<'a> = rt::TypedReader<
-    'a,
-    AndroidAflagsConfigField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidAflagsConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidAflagsConfigField<'a> {
-    PollMs(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidAflagsConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::PollMs(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidAflagsConfig": AndroidAflagsConfigReader, AndroidAflagsConfigField, AndroidAflagsConfigTable;
+    one {
+        PollMs(u32) poll_ms = 8 as Uint32;
     }
 }
 

@@ -28,26 +28,10 @@ impl AndroidGameInterventionListConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidGameInterventionListConfig` where it lies, field by field.
-pub type AndroidGameInterventionListConfigReader<'a> = rt::TypedReader<
-    'a,
-    AndroidGameInterventionListConfigField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidGameInterventionListConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidGameInterventionListConfigField<'a> {
-    PackageNameFilter(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidGameInterventionListConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::PackageNameFilter(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidGameInterventionListConfig": AndroidGameInterventionListConfigReader, AndroidGameInterventionListConfigField, AndroidGameInterventionListConfigTable;
+    many {
+        PackageNameFilter(&'a str) package_name_filter = 10 as String;
     }
 }
 

@@ -107,34 +107,16 @@ impl AndroidInputEventConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidInputEventConfig` where it lies, field by field.
-pub type AndroidInputEventConfigReader<'a> = rt::TypedReader<
-    'a,
-    AndroidInputEventConfigField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidInputEventConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidInputEventConfigField<'a> {
-    Mode(AndroidInputEventConfigTraceMode),
-    Rules(AndroidInputEventConfigTraceRuleReader<'a>),
-    TraceDispatcherInputEvents(bool),
-    TraceDispatcherWindowDispatch(bool),
-    TraceEvdevEvents(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidInputEventConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Mode(AndroidInputEventConfigTraceMode(f.enumeration()?)),
-            18 => Self::Rules(AndroidInputEventConfigTraceRuleReader::new(f.bytes()?)),
-            24 => Self::TraceDispatcherInputEvents(f.bool()?),
-            32 => Self::TraceDispatcherWindowDispatch(f.bool()?),
-            40 => Self::TraceEvdevEvents(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidInputEventConfig": AndroidInputEventConfigReader, AndroidInputEventConfigField, AndroidInputEventConfigTable;
+    one {
+        Mode(AndroidInputEventConfigTraceMode) mode = 8 as Enumeration;
+        TraceDispatcherInputEvents(bool) trace_dispatcher_input_events = 24 as Bool;
+        TraceDispatcherWindowDispatch(bool) trace_dispatcher_window_dispatch = 32 as Bool;
+        TraceEvdevEvents(bool) trace_evdev_events = 40 as Bool;
+    }
+    many {
+        Rules(AndroidInputEventConfigTraceRuleReader<'a>) rules = 18 as Message;
     }
 }
 
@@ -197,34 +179,16 @@ impl AndroidInputEventConfigTraceRuleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidInputEventConfig.TraceRule` where it lies, field by field.
-pub type AndroidInputEventConfigTraceRuleReader<'a> = rt::TypedReader<
-    'a,
-    AndroidInputEventConfigTraceRuleField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidInputEventConfig.TraceRule`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidInputEventConfigTraceRuleField<'a> {
-    TraceLevel(AndroidInputEventConfigTraceLevel),
-    MatchAllPackages(&'a str),
-    MatchAnyPackages(&'a str),
-    MatchSecure(bool),
-    MatchImeConnectionActive(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidInputEventConfigTraceRuleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TraceLevel(AndroidInputEventConfigTraceLevel(f.enumeration()?)),
-            18 => Self::MatchAllPackages(f.string()?),
-            26 => Self::MatchAnyPackages(f.string()?),
-            32 => Self::MatchSecure(f.bool()?),
-            40 => Self::MatchImeConnectionActive(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidInputEventConfig.TraceRule": AndroidInputEventConfigTraceRuleReader, AndroidInputEventConfigTraceRuleField, AndroidInputEventConfigTraceRuleTable;
+    one {
+        TraceLevel(AndroidInputEventConfigTraceLevel) trace_level = 8 as Enumeration;
+        MatchSecure(bool) match_secure = 32 as Bool;
+        MatchImeConnectionActive(bool) match_ime_connection_active = 40 as Bool;
+    }
+    many {
+        MatchAllPackages(&'a str) match_all_packages = 18 as String;
+        MatchAnyPackages(&'a str) match_any_packages = 26 as String;
     }
 }
 

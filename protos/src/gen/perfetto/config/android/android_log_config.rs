@@ -46,33 +46,18 @@ impl AndroidLogConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidLogConfig` where it lies, field by field.
-pub type AndroidLogConfigReader<'a> = rt::TypedReader<'a, AndroidLogConfigField<'a>>;
-/// A field of a `perfetto.protos.AndroidLogConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidLogConfigField<'a> {
-    /// Buffers to read; none means the usual ones.
-    LogIds(crate::AndroidLogId),
-    /// Messages below are left out.
-    MinPrio(crate::AndroidLogPriority),
-    /// Only messages with one of these tags, if any are given.
-    FilterTags(&'a str),
-    PreserveLogBuffer(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidLogConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::LogIds(crate::AndroidLogId(f.enumeration()?)),
-            10 => return rt::run(f, 8),
-            24 => Self::MinPrio(crate::AndroidLogPriority(f.enumeration()?)),
-            34 => Self::FilterTags(f.string()?),
-            40 => Self::PreserveLogBuffer(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidLogConfig": AndroidLogConfigReader, AndroidLogConfigField, AndroidLogConfigTable;
+    one {
+        /// Messages below are left out.
+        MinPrio(crate::AndroidLogPriority) min_prio = 24 as Enumeration;
+        PreserveLogBuffer(bool) preserve_log_buffer = 40 as Bool;
+    }
+    many {
+        /// Buffers to read; none means the usual ones.
+        LogIds(crate::AndroidLogId) log_ids = 8 | 10 as Enumeration;
+        /// Only messages with one of these tags, if any are given.
+        FilterTags(&'a str) filter_tags = 34 as String;
     }
 }
 

@@ -25,26 +25,10 @@ impl AndroidPolledStateConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidPolledStateConfig` where it lies, field by field.
-pub type AndroidPolledStateConfigReader<'a> = rt::TypedReader<
-    'a,
-    AndroidPolledStateConfigField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidPolledStateConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidPolledStateConfigField<'a> {
-    PollMs(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidPolledStateConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::PollMs(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidPolledStateConfig": AndroidPolledStateConfigReader, AndroidPolledStateConfigField, AndroidPolledStateConfigTable;
+    one {
+        PollMs(u32) poll_ms = 8 as Uint32;
     }
 }
 

@@ -38,30 +38,14 @@ impl AndroidSdkSyspropGuardConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidSdkSyspropGuardConfig` where it lies, field by field.
-pub type AndroidSdkSyspropGuardConfigReader<'a> = rt::TypedReader<
-    'a,
-    AndroidSdkSyspropGuardConfigField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidSdkSyspropGuardConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidSdkSyspropGuardConfigField<'a> {
-    SurfaceflingerSkiaTrackEvents(bool),
-    HwuiSkiaTrackEvents(bool),
-    HwuiPackageNameFilter(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidSdkSyspropGuardConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SurfaceflingerSkiaTrackEvents(f.bool()?),
-            16 => Self::HwuiSkiaTrackEvents(f.bool()?),
-            26 => Self::HwuiPackageNameFilter(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidSdkSyspropGuardConfig": AndroidSdkSyspropGuardConfigReader, AndroidSdkSyspropGuardConfigField, AndroidSdkSyspropGuardConfigTable;
+    one {
+        SurfaceflingerSkiaTrackEvents(bool) surfaceflinger_skia_track_events = 8 as Bool;
+        HwuiSkiaTrackEvents(bool) hwui_skia_track_events = 16 as Bool;
+    }
+    many {
+        HwuiPackageNameFilter(&'a str) hwui_package_name_filter = 26 as String;
     }
 }
 

@@ -27,28 +27,13 @@ impl AndroidSystemPropertyConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidSystemPropertyConfig` where it lies, field by field.
-pub type AndroidSystemPropertyConfigReader<'a> = rt::TypedReader<
-    'a,
-    AndroidSystemPropertyConfigField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidSystemPropertyConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidSystemPropertyConfigField<'a> {
-    PollMs(u32),
-    PropertyName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidSystemPropertyConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::PollMs(f.uint32()?),
-            18 => Self::PropertyName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidSystemPropertyConfig": AndroidSystemPropertyConfigReader, AndroidSystemPropertyConfigField, AndroidSystemPropertyConfigTable;
+    one {
+        PollMs(u32) poll_ms = 8 as Uint32;
+    }
+    many {
+        PropertyName(&'a str) property_name = 18 as String;
     }
 }
 

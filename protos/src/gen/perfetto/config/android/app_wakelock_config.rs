@@ -32,27 +32,12 @@ impl AppWakelocksConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AppWakelocksConfig` where it lies, field by field.
-pub type AppWakelocksConfigReader<'a> = rt::TypedReader<'a, AppWakelocksConfigField<'a>>;
-/// A field of a `perfetto.protos.AppWakelocksConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum AppWakelocksConfigField<'a> {
-    WriteDelayMs(i32),
-    FilterDurationBelowMs(i32),
-    DropOwnerPid(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AppWakelocksConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::WriteDelayMs(f.int32()?),
-            16 => Self::FilterDurationBelowMs(f.int32()?),
-            24 => Self::DropOwnerPid(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AppWakelocksConfig": AppWakelocksConfigReader, AppWakelocksConfigField, AppWakelocksConfigTable;
+    one {
+        WriteDelayMs(i32) write_delay_ms = 8 as Int32;
+        FilterDurationBelowMs(i32) filter_duration_below_ms = 16 as Int32;
+        DropOwnerPid(bool) drop_owner_pid = 24 as Bool;
     }
 }
 

@@ -75,31 +75,14 @@ impl DisplayVideoConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DisplayVideoConfig` where it lies, field by field.
-pub type DisplayVideoConfigReader<'a> = rt::TypedReader<'a, DisplayVideoConfigField<'a>>;
-/// A field of a `perfetto.protos.DisplayVideoConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum DisplayVideoConfigField<'a> {
-    Scale(f32),
-    Format(DisplayVideoConfigFormat),
-    KeyFrameIntervalSecs(u32),
-    MaxStreamSizeBytes(u64),
-    BitrateBps(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DisplayVideoConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            13 => Self::Scale(f.float()?),
-            16 => Self::Format(DisplayVideoConfigFormat(f.enumeration()?)),
-            24 => Self::KeyFrameIntervalSecs(f.uint32()?),
-            32 => Self::MaxStreamSizeBytes(f.uint64()?),
-            40 => Self::BitrateBps(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DisplayVideoConfig": DisplayVideoConfigReader, DisplayVideoConfigField, DisplayVideoConfigTable;
+    one {
+        Scale(f32) scale = 13 as Float;
+        Format(DisplayVideoConfigFormat) format = 16 as Enumeration;
+        KeyFrameIntervalSecs(u32) key_frame_interval_secs = 24 as Uint32;
+        MaxStreamSizeBytes(u64) max_stream_size_bytes = 32 as Uint64;
+        BitrateBps(u32) bitrate_bps = 40 as Uint32;
     }
 }
 

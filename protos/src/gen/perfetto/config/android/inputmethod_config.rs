@@ -29,27 +29,12 @@ impl InputMethodConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InputMethodConfig` where it lies, field by field.
-pub type InputMethodConfigReader<'a> = rt::TypedReader<'a, InputMethodConfigField<'a>>;
-/// A field of a `perfetto.protos.InputMethodConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum InputMethodConfigField<'a> {
-    Client(bool),
-    Service(bool),
-    ManagerService(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InputMethodConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Client(f.bool()?),
-            16 => Self::Service(f.bool()?),
-            24 => Self::ManagerService(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InputMethodConfig": InputMethodConfigReader, InputMethodConfigField, InputMethodConfigTable;
+    one {
+        Client(bool) client = 8 as Bool;
+        Service(bool) service = 16 as Bool;
+        ManagerService(bool) manager_service = 24 as Bool;
     }
 }
 

@@ -38,36 +38,15 @@ impl NetworkPacketTraceConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.NetworkPacketTraceConfig` where it lies, field by field.
-pub type NetworkPacketTraceConfigReader<'a> = rt::TypedReader<
-    'a,
-    NetworkPacketTraceConfigField<'a>,
->;
-/// A field of a `perfetto.protos.NetworkPacketTraceConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum NetworkPacketTraceConfigField<'a> {
-    PollMs(u32),
-    AggregationThreshold(u32),
-    InternLimit(u32),
-    DropLocalPort(bool),
-    DropRemotePort(bool),
-    DropTcpFlags(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for NetworkPacketTraceConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::PollMs(f.uint32()?),
-            16 => Self::AggregationThreshold(f.uint32()?),
-            24 => Self::InternLimit(f.uint32()?),
-            32 => Self::DropLocalPort(f.bool()?),
-            40 => Self::DropRemotePort(f.bool()?),
-            48 => Self::DropTcpFlags(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.NetworkPacketTraceConfig": NetworkPacketTraceConfigReader, NetworkPacketTraceConfigField, NetworkPacketTraceConfigTable;
+    one {
+        PollMs(u32) poll_ms = 8 as Uint32;
+        AggregationThreshold(u32) aggregation_threshold = 16 as Uint32;
+        InternLimit(u32) intern_limit = 24 as Uint32;
+        DropLocalPort(bool) drop_local_port = 32 as Bool;
+        DropRemotePort(bool) drop_remote_port = 40 as Bool;
+        DropTcpFlags(bool) drop_tcp_flags = 48 as Bool;
     }
 }
 

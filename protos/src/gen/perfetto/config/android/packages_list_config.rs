@@ -38,27 +38,14 @@ impl PackagesListConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PackagesListConfig` where it lies, field by field.
-pub type PackagesListConfigReader<'a> = rt::TypedReader<'a, PackagesListConfigField<'a>>;
-/// A field of a `perfetto.protos.PackagesListConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum PackagesListConfigField<'a> {
-    PackageNameFilter(&'a str),
-    OnlyWriteOnCpuUseEveryMs(u32),
-    PackageNameRegexFilter(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PackagesListConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::PackageNameFilter(f.string()?),
-            16 => Self::OnlyWriteOnCpuUseEveryMs(f.uint32()?),
-            26 => Self::PackageNameRegexFilter(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PackagesListConfig": PackagesListConfigReader, PackagesListConfigField, PackagesListConfigTable;
+    one {
+        OnlyWriteOnCpuUseEveryMs(u32) only_write_on_cpu_use_every_ms = 16 as Uint32;
+    }
+    many {
+        PackageNameFilter(&'a str) package_name_filter = 10 as String;
+        PackageNameRegexFilter(&'a str) package_name_regex_filter = 26 as String;
     }
 }
 

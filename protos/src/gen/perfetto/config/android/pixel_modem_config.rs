@@ -71,29 +71,14 @@ impl PixelModemConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PixelModemConfig` where it lies, field by field.
-pub type PixelModemConfigReader<'a> = rt::TypedReader<'a, PixelModemConfigField<'a>>;
-/// A field of a `perfetto.protos.PixelModemConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum PixelModemConfigField<'a> {
-    EventGroup(PixelModemConfigEventGroup),
-    PigweedHashAllowList(i64),
-    PigweedHashDenyList(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PixelModemConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::EventGroup(PixelModemConfigEventGroup(f.enumeration()?)),
-            16 => Self::PigweedHashAllowList(f.int64()?),
-            18 => return rt::run(f, 16),
-            24 => Self::PigweedHashDenyList(f.int64()?),
-            26 => return rt::run(f, 24),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PixelModemConfig": PixelModemConfigReader, PixelModemConfigField, PixelModemConfigTable;
+    one {
+        EventGroup(PixelModemConfigEventGroup) event_group = 8 as Enumeration;
+    }
+    many {
+        PigweedHashAllowList(i64) pigweed_hash_allow_list = 16 | 18 as Int64;
+        PigweedHashDenyList(i64) pigweed_hash_deny_list = 24 | 26 as Int64;
     }
 }
 

@@ -108,27 +108,14 @@ impl ProtoLogConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProtoLogConfig` where it lies, field by field.
-pub type ProtoLogConfigReader<'a> = rt::TypedReader<'a, ProtoLogConfigField<'a>>;
-/// A field of a `perfetto.protos.ProtoLogConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProtoLogConfigField<'a> {
-    GroupOverrides(ProtoLogGroupReader<'a>),
-    TracingMode(ProtoLogConfigTracingMode),
-    DefaultLogFromLevel(ProtoLogLevel),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProtoLogConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::GroupOverrides(ProtoLogGroupReader::new(f.bytes()?)),
-            16 => Self::TracingMode(ProtoLogConfigTracingMode(f.enumeration()?)),
-            24 => Self::DefaultLogFromLevel(ProtoLogLevel(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProtoLogConfig": ProtoLogConfigReader, ProtoLogConfigField, ProtoLogConfigTable;
+    one {
+        TracingMode(ProtoLogConfigTracingMode) tracing_mode = 16 as Enumeration;
+        DefaultLogFromLevel(ProtoLogLevel) default_log_from_level = 24 as Enumeration;
+    }
+    many {
+        GroupOverrides(ProtoLogGroupReader<'a>) group_overrides = 10 as Message;
     }
 }
 
@@ -173,27 +160,12 @@ impl ProtoLogGroupWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProtoLogGroup` where it lies, field by field.
-pub type ProtoLogGroupReader<'a> = rt::TypedReader<'a, ProtoLogGroupField<'a>>;
-/// A field of a `perfetto.protos.ProtoLogGroup`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProtoLogGroupField<'a> {
-    GroupName(&'a str),
-    LogFrom(ProtoLogLevel),
-    CollectStacktrace(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProtoLogGroupField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::GroupName(f.string()?),
-            16 => Self::LogFrom(ProtoLogLevel(f.enumeration()?)),
-            24 => Self::CollectStacktrace(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProtoLogGroup": ProtoLogGroupReader, ProtoLogGroupField, ProtoLogGroupTable;
+    one {
+        GroupName(&'a str) group_name = 10 as String;
+        LogFrom(ProtoLogLevel) log_from = 16 as Enumeration;
+        CollectStacktrace(bool) collect_stacktrace = 24 as Bool;
     }
 }
 

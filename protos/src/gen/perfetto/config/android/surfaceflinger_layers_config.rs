@@ -118,29 +118,13 @@ impl SurfaceFlingerLayersConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SurfaceFlingerLayersConfig` where it lies, field by field.
-pub type SurfaceFlingerLayersConfigReader<'a> = rt::TypedReader<
-    'a,
-    SurfaceFlingerLayersConfigField<'a>,
->;
-/// A field of a `perfetto.protos.SurfaceFlingerLayersConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum SurfaceFlingerLayersConfigField<'a> {
-    Mode(SurfaceFlingerLayersConfigMode),
-    TraceFlags(SurfaceFlingerLayersConfigTraceFlag),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SurfaceFlingerLayersConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Mode(SurfaceFlingerLayersConfigMode(f.enumeration()?)),
-            16 => Self::TraceFlags(SurfaceFlingerLayersConfigTraceFlag(f.enumeration()?)),
-            18 => return rt::run(f, 16),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SurfaceFlingerLayersConfig": SurfaceFlingerLayersConfigReader, SurfaceFlingerLayersConfigField, SurfaceFlingerLayersConfigTable;
+    one {
+        Mode(SurfaceFlingerLayersConfigMode) mode = 8 as Enumeration;
+    }
+    many {
+        TraceFlags(SurfaceFlingerLayersConfigTraceFlag) trace_flags = 16 | 18 as Enumeration;
     }
 }
 

@@ -61,26 +61,10 @@ impl SurfaceFlingerTransactionsConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SurfaceFlingerTransactionsConfig` where it lies, field by field.
-pub type SurfaceFlingerTransactionsConfigReader<'a> = rt::TypedReader<
-    'a,
-    SurfaceFlingerTransactionsConfigField<'a>,
->;
-/// A field of a `perfetto.protos.SurfaceFlingerTransactionsConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum SurfaceFlingerTransactionsConfigField<'a> {
-    Mode(SurfaceFlingerTransactionsConfigMode),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SurfaceFlingerTransactionsConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Mode(SurfaceFlingerTransactionsConfigMode(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SurfaceFlingerTransactionsConfig": SurfaceFlingerTransactionsConfigReader, SurfaceFlingerTransactionsConfigField, SurfaceFlingerTransactionsConfigTable;
+    one {
+        Mode(SurfaceFlingerTransactionsConfigMode) mode = 8 as Enumeration;
     }
 }
 

@@ -25,26 +25,10 @@ impl AndroidUserListConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidUserListConfig` where it lies, field by field.
-pub type AndroidUserListConfigReader<'a> = rt::TypedReader<
-    'a,
-    AndroidUserListConfigField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidUserListConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidUserListConfigField<'a> {
-    UserTypeFilter(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidUserListConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::UserTypeFilter(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidUserListConfig": AndroidUserListConfigReader, AndroidUserListConfigField, AndroidUserListConfigTable;
+    many {
+        UserTypeFilter(&'a str) user_type_filter = 10 as String;
     }
 }
 

@@ -144,30 +144,12 @@ impl WindowManagerConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.WindowManagerConfig` where it lies, field by field.
-pub type WindowManagerConfigReader<'a> = rt::TypedReader<
-    'a,
-    WindowManagerConfigField<'a>,
->;
-/// A field of a `perfetto.protos.WindowManagerConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum WindowManagerConfigField<'a> {
-    LogFrequency(WindowManagerConfigLogFrequency),
-    LogLevel(WindowManagerConfigLogLevel),
-    LogMode(WindowManagerConfigLogMode),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for WindowManagerConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::LogFrequency(WindowManagerConfigLogFrequency(f.enumeration()?)),
-            16 => Self::LogLevel(WindowManagerConfigLogLevel(f.enumeration()?)),
-            24 => Self::LogMode(WindowManagerConfigLogMode(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.WindowManagerConfig": WindowManagerConfigReader, WindowManagerConfigField, WindowManagerConfigTable;
+    one {
+        LogFrequency(WindowManagerConfigLogFrequency) log_frequency = 8 as Enumeration;
+        LogLevel(WindowManagerConfigLogLevel) log_level = 16 as Enumeration;
+        LogMode(WindowManagerConfigLogMode) log_mode = 24 as Enumeration;
     }
 }
 

@@ -87,35 +87,17 @@ impl ChromeConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeConfig` where it lies, field by field.
-pub type ChromeConfigReader<'a> = rt::TypedReader<'a, ChromeConfigField<'a>>;
-/// A field of a `perfetto.protos.ChromeConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeConfigField<'a> {
-    /// Chrome's own config, as JSON text.
-    TraceConfig(&'a str),
-    /// Leave out what could identify a user.
-    PrivacyFilteringEnabled(bool),
-    ConvertToLegacyJson(bool),
-    ClientPriority(ChromeConfigClientPriority),
-    JsonAgentLabelFilter(&'a str),
-    EventPackageNameFilterEnabled(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::TraceConfig(f.string()?),
-            16 => Self::PrivacyFilteringEnabled(f.bool()?),
-            24 => Self::ConvertToLegacyJson(f.bool()?),
-            32 => Self::ClientPriority(ChromeConfigClientPriority(f.enumeration()?)),
-            42 => Self::JsonAgentLabelFilter(f.string()?),
-            48 => Self::EventPackageNameFilterEnabled(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeConfig": ChromeConfigReader, ChromeConfigField, ChromeConfigTable;
+    one {
+        /// Chrome's own config, as JSON text.
+        TraceConfig(&'a str) trace_config = 10 as String;
+        /// Leave out what could identify a user.
+        PrivacyFilteringEnabled(bool) privacy_filtering_enabled = 16 as Bool;
+        ConvertToLegacyJson(bool) convert_to_legacy_json = 24 as Bool;
+        ClientPriority(ChromeConfigClientPriority) client_priority = 32 as Enumeration;
+        JsonAgentLabelFilter(&'a str) json_agent_label_filter = 42 as String;
+        EventPackageNameFilterEnabled(bool) event_package_name_filter_enabled = 48 as Bool;
     }
 }
 

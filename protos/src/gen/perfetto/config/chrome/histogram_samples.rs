@@ -38,32 +38,13 @@ impl ChromiumHistogramSamplesConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromiumHistogramSamplesConfig` where it lies, field by field.
-pub type ChromiumHistogramSamplesConfigReader<'a> = rt::TypedReader<
-    'a,
-    ChromiumHistogramSamplesConfigField<'a>,
->;
-/// A field of a `perfetto.protos.ChromiumHistogramSamplesConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromiumHistogramSamplesConfigField<'a> {
-    Histograms(ChromiumHistogramSamplesConfigHistogramSampleReader<'a>),
-    FilterHistogramNames(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromiumHistogramSamplesConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::Histograms(
-                    ChromiumHistogramSamplesConfigHistogramSampleReader::new(f.bytes()?),
-                )
-            }
-            16 => Self::FilterHistogramNames(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromiumHistogramSamplesConfig": ChromiumHistogramSamplesConfigReader, ChromiumHistogramSamplesConfigField, ChromiumHistogramSamplesConfigTable;
+    one {
+        FilterHistogramNames(bool) filter_histogram_names = 16 as Bool;
+    }
+    many {
+        Histograms(ChromiumHistogramSamplesConfigHistogramSampleReader<'a>) histograms = 10 as Message;
     }
 }
 
@@ -108,30 +89,12 @@ impl ChromiumHistogramSamplesConfigHistogramSampleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample` where it lies, field by field.
-pub type ChromiumHistogramSamplesConfigHistogramSampleReader<'a> = rt::TypedReader<
-    'a,
-    ChromiumHistogramSamplesConfigHistogramSampleField<'a>,
->;
-/// A field of a `perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromiumHistogramSamplesConfigHistogramSampleField<'a> {
-    HistogramName(&'a str),
-    MinValue(i64),
-    MaxValue(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromiumHistogramSamplesConfigHistogramSampleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::HistogramName(f.string()?),
-            16 => Self::MinValue(f.int64()?),
-            24 => Self::MaxValue(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample": ChromiumHistogramSamplesConfigHistogramSampleReader, ChromiumHistogramSamplesConfigHistogramSampleField, ChromiumHistogramSamplesConfigHistogramSampleTable;
+    one {
+        HistogramName(&'a str) histogram_name = 10 as String;
+        MinValue(i64) min_value = 16 as Int64;
+        MaxValue(i64) max_value = 24 as Int64;
     }
 }
 

@@ -33,28 +33,11 @@ impl ChromiumSamplingHeapProfilerConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromiumSamplingHeapProfilerConfig` where it lies, field by field.
-pub type ChromiumSamplingHeapProfilerConfigReader<'a> = rt::TypedReader<
-    'a,
-    ChromiumSamplingHeapProfilerConfigField<'a>,
->;
-/// A field of a `perfetto.protos.ChromiumSamplingHeapProfilerConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromiumSamplingHeapProfilerConfigField<'a> {
-    SamplingIntervalBytes(u64),
-    SamplingIntervalMs(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromiumSamplingHeapProfilerConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SamplingIntervalBytes(f.uint64()?),
-            16 => Self::SamplingIntervalMs(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromiumSamplingHeapProfilerConfig": ChromiumSamplingHeapProfilerConfigReader, ChromiumSamplingHeapProfilerConfigField, ChromiumSamplingHeapProfilerConfigTable;
+    one {
+        SamplingIntervalBytes(u64) sampling_interval_bytes = 8 as Uint64;
+        SamplingIntervalMs(u32) sampling_interval_ms = 16 as Uint32;
     }
 }
 

@@ -28,26 +28,10 @@ impl ChromiumSystemMetricsConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromiumSystemMetricsConfig` where it lies, field by field.
-pub type ChromiumSystemMetricsConfigReader<'a> = rt::TypedReader<
-    'a,
-    ChromiumSystemMetricsConfigField<'a>,
->;
-/// A field of a `perfetto.protos.ChromiumSystemMetricsConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromiumSystemMetricsConfigField<'a> {
-    SamplingIntervalMs(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromiumSystemMetricsConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SamplingIntervalMs(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromiumSystemMetricsConfig": ChromiumSystemMetricsConfigReader, ChromiumSystemMetricsConfigField, ChromiumSystemMetricsConfigTable;
+    one {
+        SamplingIntervalMs(u32) sampling_interval_ms = 8 as Uint32;
     }
 }
 

@@ -27,25 +27,11 @@ impl V8ConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.V8Config` where it lies, field by field.
-pub type V8ConfigReader<'a> = rt::TypedReader<'a, V8ConfigField<'a>>;
-/// A field of a `perfetto.protos.V8Config`.
-#[derive(Clone, Copy, Debug)]
-pub enum V8ConfigField<'a> {
-    LogScriptSources(bool),
-    LogInstructions(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for V8ConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::LogScriptSources(f.bool()?),
-            16 => Self::LogInstructions(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.V8Config": V8ConfigReader, V8ConfigField, V8ConfigTable;
+    one {
+        LogScriptSources(bool) log_script_sources = 8 as Bool;
+        LogInstructions(bool) log_instructions = 16 as Bool;
     }
 }
 

@@ -89,36 +89,16 @@ impl EtwConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.EtwConfig` where it lies, field by field.
-pub type EtwConfigReader<'a> = rt::TypedReader<'a, EtwConfigField<'a>>;
-/// A field of a `perfetto.protos.EtwConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum EtwConfigField<'a> {
-    KernelFlags(EtwConfigKernelFlag),
-    SchedulerProviderEvents(&'a str),
-    MemoryProviderEvents(&'a str),
-    FileProviderEvents(&'a str),
-    StackSamplingEvents(&'a str),
-    DiskProviderEvents(&'a str),
-    SystemIoProviderEvents(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for EtwConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KernelFlags(EtwConfigKernelFlag(f.enumeration()?)),
-            10 => return rt::run(f, 8),
-            18 => Self::SchedulerProviderEvents(f.string()?),
-            26 => Self::MemoryProviderEvents(f.string()?),
-            34 => Self::FileProviderEvents(f.string()?),
-            42 => Self::StackSamplingEvents(f.string()?),
-            50 => Self::DiskProviderEvents(f.string()?),
-            58 => Self::SystemIoProviderEvents(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.EtwConfig": EtwConfigReader, EtwConfigField, EtwConfigTable;
+    many {
+        KernelFlags(EtwConfigKernelFlag) kernel_flags = 8 | 10 as Enumeration;
+        SchedulerProviderEvents(&'a str) scheduler_provider_events = 18 as String;
+        MemoryProviderEvents(&'a str) memory_provider_events = 26 as String;
+        FileProviderEvents(&'a str) file_provider_events = 34 as String;
+        StackSamplingEvents(&'a str) stack_sampling_events = 42 as String;
+        DiskProviderEvents(&'a str) disk_provider_events = 50 as String;
+        SystemIoProviderEvents(&'a str) system_io_provider_events = 58 as String;
     }
 }
 

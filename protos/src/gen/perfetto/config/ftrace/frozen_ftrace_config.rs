@@ -25,23 +25,10 @@ impl FrozenFtraceConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FrozenFtraceConfig` where it lies, field by field.
-pub type FrozenFtraceConfigReader<'a> = rt::TypedReader<'a, FrozenFtraceConfigField<'a>>;
-/// A field of a `perfetto.protos.FrozenFtraceConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum FrozenFtraceConfigField<'a> {
-    InstanceName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FrozenFtraceConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::InstanceName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FrozenFtraceConfig": FrozenFtraceConfigReader, FrozenFtraceConfigField, FrozenFtraceConfigTable;
+    one {
+        InstanceName(&'a str) instance_name = 10 as String;
     }
 }
 

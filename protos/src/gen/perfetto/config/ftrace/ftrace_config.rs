@@ -273,94 +273,51 @@ impl FtraceConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceConfig` where it lies, field by field.
-pub type FtraceConfigReader<'a> = rt::TypedReader<'a, FtraceConfigField<'a>>;
-/// A field of a `perfetto.protos.FtraceConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceConfigField<'a> {
-    /// `group/name`, `name`, or `group/*`.
-    FtraceEvents(&'a str),
-    /// Android: categories of userspace tracing to switch on.
-    AtraceCategories(&'a str),
-    /// Android: processes whose tracing to switch on; `*` for all.
-    AtraceApps(&'a str),
-    /// The kernel's ring, per CPU.
-    BufferSizeKb(u32),
-    /// How often the kernel's rings are read.
-    DrainPeriodMs(u32),
-    CompactSched(FtraceConfigCompactSchedConfigReader<'a>),
-    /// Resolve kernel addresses through /proc/kallsyms.
-    SymbolizeKsyms(bool),
-    InitializeKsymsSynchronouslyForTesting(bool),
-    ThrottleRssStat(bool),
-    DisableGenericEvents(bool),
-    KsymsMemPolicy(FtraceConfigKsymsMemPolicy),
-    /// System calls to record when raw_syscalls events are on; none means all.
-    SyscallEvents(&'a str),
-    EnableFunctionGraph(bool),
-    FunctionFilters(&'a str),
-    FunctionGraphRoots(&'a str),
-    PrintFilter(FtraceConfigPrintFilterReader<'a>),
-    PreserveFtraceBuffer(bool),
-    /// Ask the kernel for another clock than boot time.
-    UseMonotonicRawClock(bool),
-    /// A tracefs instance to use instead of the main one.
-    InstanceName(&'a str),
-    BufferSizeLowerBound(bool),
-    AtraceCategoriesPreferSdk(&'a str),
-    DrainBufferPercent(u32),
-    KprobeEvents(FtraceConfigKprobeEventReader<'a>),
-    DebugFtraceAbi(bool),
-    DenserGenericEventEncoding(bool),
-    FunctionGraphMaxDepth(u32),
-    AtraceUserspaceOnly(bool),
-    /// Only threads in this list, through set_event_pid.
-    TidsToTrace(u32),
-    TracefsOptions(FtraceConfigTracefsOptionReader<'a>),
-    TracingCpumask(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::FtraceEvents(f.string()?),
-            18 => Self::AtraceCategories(f.string()?),
-            26 => Self::AtraceApps(f.string()?),
-            80 => Self::BufferSizeKb(f.uint32()?),
-            88 => Self::DrainPeriodMs(f.uint32()?),
-            98 => {
-                Self::CompactSched(FtraceConfigCompactSchedConfigReader::new(f.bytes()?))
-            }
-            104 => Self::SymbolizeKsyms(f.bool()?),
-            112 => Self::InitializeKsymsSynchronouslyForTesting(f.bool()?),
-            120 => Self::ThrottleRssStat(f.bool()?),
-            128 => Self::DisableGenericEvents(f.bool()?),
-            136 => Self::KsymsMemPolicy(FtraceConfigKsymsMemPolicy(f.enumeration()?)),
-            146 => Self::SyscallEvents(f.string()?),
-            152 => Self::EnableFunctionGraph(f.bool()?),
-            162 => Self::FunctionFilters(f.string()?),
-            170 => Self::FunctionGraphRoots(f.string()?),
-            178 => Self::PrintFilter(FtraceConfigPrintFilterReader::new(f.bytes()?)),
-            184 => Self::PreserveFtraceBuffer(f.bool()?),
-            192 => Self::UseMonotonicRawClock(f.bool()?),
-            202 => Self::InstanceName(f.string()?),
-            216 => Self::BufferSizeLowerBound(f.bool()?),
-            226 => Self::AtraceCategoriesPreferSdk(f.string()?),
-            232 => Self::DrainBufferPercent(f.uint32()?),
-            242 => Self::KprobeEvents(FtraceConfigKprobeEventReader::new(f.bytes()?)),
-            248 => Self::DebugFtraceAbi(f.bool()?),
-            256 => Self::DenserGenericEventEncoding(f.bool()?),
-            264 => Self::FunctionGraphMaxDepth(f.uint32()?),
-            272 => Self::AtraceUserspaceOnly(f.bool()?),
-            280 => Self::TidsToTrace(f.uint32()?),
-            282 => return rt::run(f, 280),
-            290 => Self::TracefsOptions(FtraceConfigTracefsOptionReader::new(f.bytes()?)),
-            298 => Self::TracingCpumask(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceConfig": FtraceConfigReader, FtraceConfigField, FtraceConfigTable;
+    one {
+        /// The kernel's ring, per CPU.
+        BufferSizeKb(u32) buffer_size_kb = 80 as Uint32;
+        /// How often the kernel's rings are read.
+        DrainPeriodMs(u32) drain_period_ms = 88 as Uint32;
+        CompactSched(FtraceConfigCompactSchedConfigReader<'a>) compact_sched = 98 as Message;
+        /// Resolve kernel addresses through /proc/kallsyms.
+        SymbolizeKsyms(bool) symbolize_ksyms = 104 as Bool;
+        InitializeKsymsSynchronouslyForTesting(bool) initialize_ksyms_synchronously_for_testing = 112 as Bool;
+        ThrottleRssStat(bool) throttle_rss_stat = 120 as Bool;
+        DisableGenericEvents(bool) disable_generic_events = 128 as Bool;
+        KsymsMemPolicy(FtraceConfigKsymsMemPolicy) ksyms_mem_policy = 136 as Enumeration;
+        EnableFunctionGraph(bool) enable_function_graph = 152 as Bool;
+        PrintFilter(FtraceConfigPrintFilterReader<'a>) print_filter = 178 as Message;
+        PreserveFtraceBuffer(bool) preserve_ftrace_buffer = 184 as Bool;
+        /// Ask the kernel for another clock than boot time.
+        UseMonotonicRawClock(bool) use_monotonic_raw_clock = 192 as Bool;
+        /// A tracefs instance to use instead of the main one.
+        InstanceName(&'a str) instance_name = 202 as String;
+        BufferSizeLowerBound(bool) buffer_size_lower_bound = 216 as Bool;
+        DrainBufferPercent(u32) drain_buffer_percent = 232 as Uint32;
+        DebugFtraceAbi(bool) debug_ftrace_abi = 248 as Bool;
+        DenserGenericEventEncoding(bool) denser_generic_event_encoding = 256 as Bool;
+        FunctionGraphMaxDepth(u32) function_graph_max_depth = 264 as Uint32;
+        AtraceUserspaceOnly(bool) atrace_userspace_only = 272 as Bool;
+        TracingCpumask(&'a str) tracing_cpumask = 298 as String;
+    }
+    many {
+        /// `group/name`, `name`, or `group/*`.
+        FtraceEvents(&'a str) ftrace_events = 10 as String;
+        /// Android: categories of userspace tracing to switch on.
+        AtraceCategories(&'a str) atrace_categories = 18 as String;
+        /// Android: processes whose tracing to switch on; `*` for all.
+        AtraceApps(&'a str) atrace_apps = 26 as String;
+        /// System calls to record when raw_syscalls events are on; none means all.
+        SyscallEvents(&'a str) syscall_events = 146 as String;
+        FunctionFilters(&'a str) function_filters = 162 as String;
+        FunctionGraphRoots(&'a str) function_graph_roots = 170 as String;
+        AtraceCategoriesPreferSdk(&'a str) atrace_categories_prefer_sdk = 226 as String;
+        KprobeEvents(FtraceConfigKprobeEventReader<'a>) kprobe_events = 242 as Message;
+        /// Only threads in this list, through set_event_pid.
+        TidsToTrace(u32) tids_to_trace = 280 | 282 as Uint32;
+        TracefsOptions(FtraceConfigTracefsOptionReader<'a>) tracefs_options = 290 as Message;
     }
 }
 
@@ -429,26 +386,10 @@ impl FtraceConfigCompactSchedConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceConfig.CompactSchedConfig` where it lies, field by field.
-pub type FtraceConfigCompactSchedConfigReader<'a> = rt::TypedReader<
-    'a,
-    FtraceConfigCompactSchedConfigField<'a>,
->;
-/// A field of a `perfetto.protos.FtraceConfig.CompactSchedConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceConfigCompactSchedConfigField<'a> {
-    Enabled(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceConfigCompactSchedConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Enabled(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceConfig.CompactSchedConfig": FtraceConfigCompactSchedConfigReader, FtraceConfigCompactSchedConfigField, FtraceConfigCompactSchedConfigTable;
+    one {
+        Enabled(bool) enabled = 8 as Bool;
     }
 }
 
@@ -483,26 +424,10 @@ impl FtraceConfigPrintFilterWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceConfig.PrintFilter` where it lies, field by field.
-pub type FtraceConfigPrintFilterReader<'a> = rt::TypedReader<
-    'a,
-    FtraceConfigPrintFilterField<'a>,
->;
-/// A field of a `perfetto.protos.FtraceConfig.PrintFilter`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceConfigPrintFilterField<'a> {
-    Rules(FtraceConfigPrintFilterRuleReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceConfigPrintFilterField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Rules(FtraceConfigPrintFilterRuleReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceConfig.PrintFilter": FtraceConfigPrintFilterReader, FtraceConfigPrintFilterField, FtraceConfigPrintFilterTable;
+    many {
+        Rules(FtraceConfigPrintFilterRuleReader<'a>) rules = 10 as Message;
     }
 }
 
@@ -553,34 +478,14 @@ impl FtraceConfigPrintFilterRuleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceConfig.PrintFilter.Rule` where it lies, field by field.
-pub type FtraceConfigPrintFilterRuleReader<'a> = rt::TypedReader<
-    'a,
-    FtraceConfigPrintFilterRuleField<'a>,
->;
-/// A field of a `perfetto.protos.FtraceConfig.PrintFilter.Rule`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceConfigPrintFilterRuleField<'a> {
-    Prefix(&'a str),
-    AtraceMsg(FtraceConfigPrintFilterRuleAtraceMessageReader<'a>),
-    Allow(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceConfigPrintFilterRuleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Prefix(f.string()?),
-            26 => {
-                Self::AtraceMsg(
-                    FtraceConfigPrintFilterRuleAtraceMessageReader::new(f.bytes()?),
-                )
-            }
-            16 => Self::Allow(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceConfig.PrintFilter.Rule": FtraceConfigPrintFilterRuleReader, FtraceConfigPrintFilterRuleField, FtraceConfigPrintFilterRuleTable;
+    one {
+        Allow(bool) allow = 16 as Bool;
+    }
+    oneof r#match {
+        Prefix(&'a str) prefix = 10 as String;
+        AtraceMsg(FtraceConfigPrintFilterRuleAtraceMessageReader<'a>) atrace_msg = 26 as Message;
     }
 }
 
@@ -625,28 +530,11 @@ impl FtraceConfigPrintFilterRuleAtraceMessageWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage` where it lies, field by field.
-pub type FtraceConfigPrintFilterRuleAtraceMessageReader<'a> = rt::TypedReader<
-    'a,
-    FtraceConfigPrintFilterRuleAtraceMessageField<'a>,
->;
-/// A field of a `perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceConfigPrintFilterRuleAtraceMessageField<'a> {
-    Type(&'a str),
-    Prefix(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceConfigPrintFilterRuleAtraceMessageField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Type(f.string()?),
-            18 => Self::Prefix(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage": FtraceConfigPrintFilterRuleAtraceMessageReader, FtraceConfigPrintFilterRuleAtraceMessageField, FtraceConfigPrintFilterRuleAtraceMessageTable;
+    one {
+        Type(&'a str) r#type = 10 as String;
+        Prefix(&'a str) prefix = 18 as String;
     }
 }
 
@@ -688,28 +576,11 @@ impl FtraceConfigKprobeEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceConfig.KprobeEvent` where it lies, field by field.
-pub type FtraceConfigKprobeEventReader<'a> = rt::TypedReader<
-    'a,
-    FtraceConfigKprobeEventField<'a>,
->;
-/// A field of a `perfetto.protos.FtraceConfig.KprobeEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceConfigKprobeEventField<'a> {
-    Probe(&'a str),
-    Type(FtraceConfigKprobeEventKprobeType),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceConfigKprobeEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Probe(f.string()?),
-            16 => Self::Type(FtraceConfigKprobeEventKprobeType(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceConfig.KprobeEvent": FtraceConfigKprobeEventReader, FtraceConfigKprobeEventField, FtraceConfigKprobeEventTable;
+    one {
+        Probe(&'a str) probe = 10 as String;
+        Type(FtraceConfigKprobeEventKprobeType) r#type = 16 as Enumeration;
     }
 }
 
@@ -751,28 +622,11 @@ impl FtraceConfigTracefsOptionWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceConfig.TracefsOption` where it lies, field by field.
-pub type FtraceConfigTracefsOptionReader<'a> = rt::TypedReader<
-    'a,
-    FtraceConfigTracefsOptionField<'a>,
->;
-/// A field of a `perfetto.protos.FtraceConfig.TracefsOption`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceConfigTracefsOptionField<'a> {
-    Name(&'a str),
-    State(FtraceConfigTracefsOptionState),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceConfigTracefsOptionField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::State(FtraceConfigTracefsOptionState(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceConfig.TracefsOption": FtraceConfigTracefsOptionReader, FtraceConfigTracefsOptionField, FtraceConfigTracefsOptionTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        State(FtraceConfigTracefsOptionState) state = 16 as Enumeration;
     }
 }
 

@@ -90,39 +90,20 @@ impl GpuCounterConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuCounterConfig` where it lies, field by field.
-pub type GpuCounterConfigReader<'a> = rt::TypedReader<'a, GpuCounterConfigField<'a>>;
-/// A field of a `perfetto.protos.GpuCounterConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuCounterConfigField<'a> {
-    /// Time between samples.
-    CounterPeriodNs(u64),
-    CounterIds(u32),
-    InstrumentedSampling(bool),
-    InstrumentedSamplingConfig(GpuCounterConfigInstrumentedSamplingConfigReader<'a>),
-    FixGpuClock(bool),
-    CounterNames(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuCounterConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CounterPeriodNs(f.uint64()?),
-            16 => Self::CounterIds(f.uint32()?),
-            18 => return rt::run(f, 16),
-            24 => Self::InstrumentedSampling(f.bool()?),
-            42 => {
-                Self::InstrumentedSamplingConfig(
-                    GpuCounterConfigInstrumentedSamplingConfigReader::new(f.bytes()?),
-                )
-            }
-            32 => Self::FixGpuClock(f.bool()?),
-            50 => Self::CounterNames(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuCounterConfig": GpuCounterConfigReader, GpuCounterConfigField, GpuCounterConfigTable;
+    one {
+        /// Time between samples.
+        CounterPeriodNs(u64) counter_period_ns = 8 as Uint64;
+        FixGpuClock(bool) fix_gpu_clock = 32 as Bool;
+    }
+    many {
+        CounterIds(u32) counter_ids = 16 | 18 as Uint32;
+        CounterNames(&'a str) counter_names = 50 as String;
+    }
+    oneof instrumented_sampling_mode {
+        InstrumentedSampling(bool) instrumented_sampling = 24 as Bool;
+        InstrumentedSamplingConfig(GpuCounterConfigInstrumentedSamplingConfigReader<'a>) instrumented_sampling_config = 42 as Message;
     }
 }
 
@@ -199,46 +180,13 @@ impl GpuCounterConfigInstrumentedSamplingConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig` where it lies, field by field.
-pub type GpuCounterConfigInstrumentedSamplingConfigReader<'a> = rt::TypedReader<
-    'a,
-    GpuCounterConfigInstrumentedSamplingConfigField<'a>,
->;
-/// A field of a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuCounterConfigInstrumentedSamplingConfigField<'a> {
-    ActivityNameFilters(
-        GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterReader<'a>,
-    ),
-    ActivityRanges(GpuCounterConfigInstrumentedSamplingConfigActivityRangeReader<'a>),
-    ActivityTxIncludeGlobs(&'a str),
-    ActivityTxExcludeGlobs(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuCounterConfigInstrumentedSamplingConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            26 => {
-                Self::ActivityNameFilters(
-                    GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            42 => {
-                Self::ActivityRanges(
-                    GpuCounterConfigInstrumentedSamplingConfigActivityRangeReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            50 => Self::ActivityTxIncludeGlobs(f.string()?),
-            58 => Self::ActivityTxExcludeGlobs(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig": GpuCounterConfigInstrumentedSamplingConfigReader, GpuCounterConfigInstrumentedSamplingConfigField, GpuCounterConfigInstrumentedSamplingConfigTable;
+    many {
+        ActivityNameFilters(GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterReader<'a>) activity_name_filters = 26 as Message;
+        ActivityRanges(GpuCounterConfigInstrumentedSamplingConfigActivityRangeReader<'a>) activity_ranges = 42 as Message;
+        ActivityTxIncludeGlobs(&'a str) activity_tx_include_globs = 50 as String;
+        ActivityTxExcludeGlobs(&'a str) activity_tx_exclude_globs = 58 as String;
     }
 }
 
@@ -296,35 +244,11 @@ impl GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter` where it lies, field by field.
-pub type GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterReader<'a> = rt::TypedReader<
-    'a,
-    GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterField<'a>,
->;
-/// A field of a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterField<'a> {
-    NameGlob(&'a str),
-    NameBase(GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a>
-for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::NameGlob(f.string()?),
-            16 => {
-                Self::NameBase(
-                    GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase(
-                        f.enumeration()?,
-                    ),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter": GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterReader, GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterField, GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterTable;
+    one {
+        NameGlob(&'a str) name_glob = 10 as String;
+        NameBase(GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase) name_base = 16 as Enumeration;
     }
 }
 
@@ -370,29 +294,11 @@ impl GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange` where it lies, field by field.
-pub type GpuCounterConfigInstrumentedSamplingConfigActivityRangeReader<'a> = rt::TypedReader<
-    'a,
-    GpuCounterConfigInstrumentedSamplingConfigActivityRangeField<'a>,
->;
-/// A field of a `perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuCounterConfigInstrumentedSamplingConfigActivityRangeField<'a> {
-    Skip(u32),
-    Count(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a>
-for GpuCounterConfigInstrumentedSamplingConfigActivityRangeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Skip(f.uint32()?),
-            16 => Self::Count(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange": GpuCounterConfigInstrumentedSamplingConfigActivityRangeReader, GpuCounterConfigInstrumentedSamplingConfigActivityRangeField, GpuCounterConfigInstrumentedSamplingConfigActivityRangeTable;
+    one {
+        Skip(u32) skip = 8 as Uint32;
+        Count(u32) count = 16 as Uint32;
     }
 }
 

@@ -29,30 +29,14 @@ impl GpuRenderStagesConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuRenderStagesConfig` where it lies, field by field.
-pub type GpuRenderStagesConfigReader<'a> = rt::TypedReader<
-    'a,
-    GpuRenderStagesConfigField<'a>,
->;
-/// A field of a `perfetto.protos.GpuRenderStagesConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuRenderStagesConfigField<'a> {
-    FullLoadstore(bool),
-    LowOverhead(bool),
-    TraceMetrics(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuRenderStagesConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::FullLoadstore(f.bool()?),
-            16 => Self::LowOverhead(f.bool()?),
-            26 => Self::TraceMetrics(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuRenderStagesConfig": GpuRenderStagesConfigReader, GpuRenderStagesConfigField, GpuRenderStagesConfigTable;
+    one {
+        FullLoadstore(bool) full_loadstore = 8 as Bool;
+        LowOverhead(bool) low_overhead = 16 as Bool;
+    }
+    many {
+        TraceMetrics(&'a str) trace_metrics = 26 as String;
     }
 }
 

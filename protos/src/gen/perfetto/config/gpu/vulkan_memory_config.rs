@@ -33,25 +33,11 @@ impl VulkanMemoryConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VulkanMemoryConfig` where it lies, field by field.
-pub type VulkanMemoryConfigReader<'a> = rt::TypedReader<'a, VulkanMemoryConfigField<'a>>;
-/// A field of a `perfetto.protos.VulkanMemoryConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum VulkanMemoryConfigField<'a> {
-    TrackDriverMemoryUsage(bool),
-    TrackDeviceMemoryUsage(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VulkanMemoryConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TrackDriverMemoryUsage(f.bool()?),
-            16 => Self::TrackDeviceMemoryUsage(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VulkanMemoryConfig": VulkanMemoryConfigReader, VulkanMemoryConfigField, VulkanMemoryConfigTable;
+    one {
+        TrackDriverMemoryUsage(bool) track_driver_memory_usage = 8 as Bool;
+        TrackDeviceMemoryUsage(bool) track_device_memory_usage = 16 as Bool;
     }
 }
 

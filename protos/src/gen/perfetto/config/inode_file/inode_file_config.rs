@@ -46,37 +46,17 @@ impl InodeFileConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InodeFileConfig` where it lies, field by field.
-pub type InodeFileConfigReader<'a> = rt::TypedReader<'a, InodeFileConfigField<'a>>;
-/// A field of a `perfetto.protos.InodeFileConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum InodeFileConfigField<'a> {
-    ScanIntervalMs(u32),
-    ScanDelayMs(u32),
-    ScanBatchSize(u32),
-    DoNotScan(bool),
-    ScanMountPoints(&'a str),
-    MountPointMapping(InodeFileConfigMountPointMappingEntryReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InodeFileConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::ScanIntervalMs(f.uint32()?),
-            16 => Self::ScanDelayMs(f.uint32()?),
-            24 => Self::ScanBatchSize(f.uint32()?),
-            32 => Self::DoNotScan(f.bool()?),
-            42 => Self::ScanMountPoints(f.string()?),
-            50 => {
-                Self::MountPointMapping(
-                    InodeFileConfigMountPointMappingEntryReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InodeFileConfig": InodeFileConfigReader, InodeFileConfigField, InodeFileConfigTable;
+    one {
+        ScanIntervalMs(u32) scan_interval_ms = 8 as Uint32;
+        ScanDelayMs(u32) scan_delay_ms = 16 as Uint32;
+        ScanBatchSize(u32) scan_batch_size = 24 as Uint32;
+        DoNotScan(bool) do_not_scan = 32 as Bool;
+    }
+    many {
+        ScanMountPoints(&'a str) scan_mount_points = 42 as String;
+        MountPointMapping(InodeFileConfigMountPointMappingEntryReader<'a>) mount_point_mapping = 50 as Message;
     }
 }
 
@@ -123,28 +103,13 @@ impl InodeFileConfigMountPointMappingEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InodeFileConfig.MountPointMappingEntry` where it lies, field by field.
-pub type InodeFileConfigMountPointMappingEntryReader<'a> = rt::TypedReader<
-    'a,
-    InodeFileConfigMountPointMappingEntryField<'a>,
->;
-/// A field of a `perfetto.protos.InodeFileConfig.MountPointMappingEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum InodeFileConfigMountPointMappingEntryField<'a> {
-    Mountpoint(&'a str),
-    ScanRoots(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InodeFileConfigMountPointMappingEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Mountpoint(f.string()?),
-            18 => Self::ScanRoots(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InodeFileConfig.MountPointMappingEntry": InodeFileConfigMountPointMappingEntryReader, InodeFileConfigMountPointMappingEntryField, InodeFileConfigMountPointMappingEntryTable;
+    one {
+        Mountpoint(&'a str) mountpoint = 10 as String;
+    }
+    many {
+        ScanRoots(&'a str) scan_roots = 18 as String;
     }
 }
 

@@ -63,25 +63,11 @@ impl ConsoleConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ConsoleConfig` where it lies, field by field.
-pub type ConsoleConfigReader<'a> = rt::TypedReader<'a, ConsoleConfigField<'a>>;
-/// A field of a `perfetto.protos.ConsoleConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum ConsoleConfigField<'a> {
-    Output(ConsoleConfigOutput),
-    EnableColors(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ConsoleConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Output(ConsoleConfigOutput(f.enumeration()?)),
-            16 => Self::EnableColors(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ConsoleConfig": ConsoleConfigReader, ConsoleConfigField, ConsoleConfigTable;
+    one {
+        Output(ConsoleConfigOutput) output = 8 as Enumeration;
+        EnableColors(bool) enable_colors = 16 as Bool;
     }
 }
 

@@ -32,30 +32,14 @@ impl SystemdJournaldConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SystemdJournaldConfig` where it lies, field by field.
-pub type SystemdJournaldConfigReader<'a> = rt::TypedReader<
-    'a,
-    SystemdJournaldConfigField<'a>,
->;
-/// A field of a `perfetto.protos.SystemdJournaldConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum SystemdJournaldConfigField<'a> {
-    MinPrio(u32),
-    FilterIdentifiers(&'a str),
-    FilterUnits(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SystemdJournaldConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::MinPrio(f.uint32()?),
-            18 => Self::FilterIdentifiers(f.string()?),
-            26 => Self::FilterUnits(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SystemdJournaldConfig": SystemdJournaldConfigReader, SystemdJournaldConfigField, SystemdJournaldConfigTable;
+    one {
+        MinPrio(u32) min_prio = 8 as Uint32;
+    }
+    many {
+        FilterIdentifiers(&'a str) filter_identifiers = 18 as String;
+        FilterUnits(&'a str) filter_units = 26 as String;
     }
 }
 

@@ -87,36 +87,16 @@ impl AndroidPowerConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidPowerConfig` where it lies, field by field.
-pub type AndroidPowerConfigReader<'a> = rt::TypedReader<'a, AndroidPowerConfigField<'a>>;
-/// A field of a `perfetto.protos.AndroidPowerConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidPowerConfigField<'a> {
-    BatteryPollMs(u32),
-    BatteryCounters(AndroidPowerConfigBatteryCounters),
-    CollectPowerRails(bool),
-    CollectEnergyEstimationBreakdown(bool),
-    CollectEntityStateResidency(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidPowerConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BatteryPollMs(f.uint32()?),
-            16 => {
-                Self::BatteryCounters(
-                    AndroidPowerConfigBatteryCounters(f.enumeration()?),
-                )
-            }
-            18 => return rt::run(f, 16),
-            24 => Self::CollectPowerRails(f.bool()?),
-            32 => Self::CollectEnergyEstimationBreakdown(f.bool()?),
-            40 => Self::CollectEntityStateResidency(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidPowerConfig": AndroidPowerConfigReader, AndroidPowerConfigField, AndroidPowerConfigTable;
+    one {
+        BatteryPollMs(u32) battery_poll_ms = 8 as Uint32;
+        CollectPowerRails(bool) collect_power_rails = 24 as Bool;
+        CollectEnergyEstimationBreakdown(bool) collect_energy_estimation_breakdown = 32 as Bool;
+        CollectEntityStateResidency(bool) collect_entity_state_residency = 40 as Bool;
+    }
+    many {
+        BatteryCounters(AndroidPowerConfigBatteryCounters) battery_counters = 16 | 18 as Enumeration;
     }
 }
 

@@ -65,29 +65,12 @@ impl PriorityBoostConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PriorityBoostConfig` where it lies, field by field.
-pub type PriorityBoostConfigReader<'a> = rt::TypedReader<
-    'a,
-    PriorityBoostConfigField<'a>,
->;
-/// A field of a `perfetto.protos.PriorityBoostConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum PriorityBoostConfigField<'a> {
-    Policy(PriorityBoostConfigBoostPolicy),
-    /// Of SCHED_OTHER the amount of niceness to take away, of SCHED_FIFO the real-time priority.
-    Priority(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PriorityBoostConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Policy(PriorityBoostConfigBoostPolicy(f.enumeration()?)),
-            16 => Self::Priority(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PriorityBoostConfig": PriorityBoostConfigReader, PriorityBoostConfigField, PriorityBoostConfigTable;
+    one {
+        Policy(PriorityBoostConfigBoostPolicy) policy = 8 as Enumeration;
+        /// Of SCHED_OTHER the amount of niceness to take away, of SCHED_FIFO the real-time priority.
+        Priority(u32) priority = 16 as Uint32;
     }
 }
 

@@ -126,52 +126,30 @@ impl ProcessStatsConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProcessStatsConfig` where it lies, field by field.
-pub type ProcessStatsConfigReader<'a> = rt::TypedReader<'a, ProcessStatsConfigField<'a>>;
-/// A field of a `perfetto.protos.ProcessStatsConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProcessStatsConfigField<'a> {
-    Quirks(ProcessStatsConfigQuirks),
-    /// Describe all processes once, at the start.
-    ScanAllProcessesOnStart(bool),
-    /// Names of threads, not of processes alone; needs more reads of /proc.
-    RecordThreadNames(bool),
-    /// How often counters are read; 0 means never, less than 100 is raised to 100.
-    ProcStatsPollMs(u32),
-    /// After this time counters are written again even if they did not change.
-    ProcStatsCacheTtlMs(u32),
-    /// Record open file descriptors and their paths.
-    ResolveProcessFds(bool),
-    /// Record proportional set sizes; slow.
-    ScanSmapsRollup(bool),
-    /// Record when each process started.
-    RecordProcessAge(bool),
-    /// Record CPU time used in user and kernel mode.
-    RecordProcessRuntime(bool),
-    RecordProcessDmabufRss(bool),
-    SkipMainThreadMessage(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProcessStatsConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Quirks(ProcessStatsConfigQuirks(f.enumeration()?)),
-            10 => return rt::run(f, 8),
-            16 => Self::ScanAllProcessesOnStart(f.bool()?),
-            24 => Self::RecordThreadNames(f.bool()?),
-            32 => Self::ProcStatsPollMs(f.uint32()?),
-            48 => Self::ProcStatsCacheTtlMs(f.uint32()?),
-            72 => Self::ResolveProcessFds(f.bool()?),
-            80 => Self::ScanSmapsRollup(f.bool()?),
-            88 => Self::RecordProcessAge(f.bool()?),
-            96 => Self::RecordProcessRuntime(f.bool()?),
-            104 => Self::RecordProcessDmabufRss(f.bool()?),
-            112 => Self::SkipMainThreadMessage(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProcessStatsConfig": ProcessStatsConfigReader, ProcessStatsConfigField, ProcessStatsConfigTable;
+    one {
+        /// Describe all processes once, at the start.
+        ScanAllProcessesOnStart(bool) scan_all_processes_on_start = 16 as Bool;
+        /// Names of threads, not of processes alone; needs more reads of /proc.
+        RecordThreadNames(bool) record_thread_names = 24 as Bool;
+        /// How often counters are read; 0 means never, less than 100 is raised to 100.
+        ProcStatsPollMs(u32) proc_stats_poll_ms = 32 as Uint32;
+        /// After this time counters are written again even if they did not change.
+        ProcStatsCacheTtlMs(u32) proc_stats_cache_ttl_ms = 48 as Uint32;
+        /// Record open file descriptors and their paths.
+        ResolveProcessFds(bool) resolve_process_fds = 72 as Bool;
+        /// Record proportional set sizes; slow.
+        ScanSmapsRollup(bool) scan_smaps_rollup = 80 as Bool;
+        /// Record when each process started.
+        RecordProcessAge(bool) record_process_age = 88 as Bool;
+        /// Record CPU time used in user and kernel mode.
+        RecordProcessRuntime(bool) record_process_runtime = 96 as Bool;
+        RecordProcessDmabufRss(bool) record_process_dmabuf_rss = 104 as Bool;
+        SkipMainThreadMessage(bool) skip_main_thread_message = 112 as Bool;
+    }
+    many {
+        Quirks(ProcessStatsConfigQuirks) quirks = 8 | 10 as Enumeration;
     }
 }
 

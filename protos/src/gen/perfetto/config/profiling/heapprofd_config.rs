@@ -125,78 +125,37 @@ impl HeapprofdConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HeapprofdConfig` where it lies, field by field.
-pub type HeapprofdConfigReader<'a> = rt::TypedReader<'a, HeapprofdConfigField<'a>>;
-/// A field of a `perfetto.protos.HeapprofdConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum HeapprofdConfigField<'a> {
-    /// Average number of allocated bytes per sample.
-    SamplingIntervalBytes(u64),
-    ProcessCmdline(&'a str),
-    Pid(u64),
-    All(bool),
-    ContinuousDumpConfig(HeapprofdConfigContinuousDumpConfigReader<'a>),
-    SkipSymbolPrefix(&'a str),
-    ShmemSizeBytes(u64),
-    BlockClient(bool),
-    NoStartup(bool),
-    NoRunning(bool),
-    DumpAtMax(bool),
-    BlockClientTimeoutUs(u32),
-    MinAnonymousMemoryKb(u32),
-    MaxHeapprofdMemoryKb(u32),
-    MaxHeapprofdCpuSecs(u64),
-    DisableForkTeardown(bool),
-    DisableVforkDetection(bool),
-    Heaps(&'a str),
-    AllHeaps(bool),
-    HeapSamplingIntervals(u64),
-    StreamAllocations(bool),
-    AdaptiveSamplingShmemThreshold(u64),
-    AdaptiveSamplingMaxSamplingIntervalBytes(u64),
-    TargetInstalledBy(&'a str),
-    ExcludeHeaps(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HeapprofdConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SamplingIntervalBytes(f.uint64()?),
-            18 => Self::ProcessCmdline(f.string()?),
-            32 => Self::Pid(f.uint64()?),
-            34 => return rt::run(f, 32),
-            40 => Self::All(f.bool()?),
-            50 => {
-                Self::ContinuousDumpConfig(
-                    HeapprofdConfigContinuousDumpConfigReader::new(f.bytes()?),
-                )
-            }
-            58 => Self::SkipSymbolPrefix(f.string()?),
-            64 => Self::ShmemSizeBytes(f.uint64()?),
-            72 => Self::BlockClient(f.bool()?),
-            80 => Self::NoStartup(f.bool()?),
-            88 => Self::NoRunning(f.bool()?),
-            104 => Self::DumpAtMax(f.bool()?),
-            112 => Self::BlockClientTimeoutUs(f.uint32()?),
-            120 => Self::MinAnonymousMemoryKb(f.uint32()?),
-            128 => Self::MaxHeapprofdMemoryKb(f.uint32()?),
-            136 => Self::MaxHeapprofdCpuSecs(f.uint64()?),
-            144 => Self::DisableForkTeardown(f.bool()?),
-            152 => Self::DisableVforkDetection(f.bool()?),
-            162 => Self::Heaps(f.string()?),
-            168 => Self::AllHeaps(f.bool()?),
-            176 => Self::HeapSamplingIntervals(f.uint64()?),
-            178 => return rt::run(f, 176),
-            184 => Self::StreamAllocations(f.bool()?),
-            192 => Self::AdaptiveSamplingShmemThreshold(f.uint64()?),
-            200 => Self::AdaptiveSamplingMaxSamplingIntervalBytes(f.uint64()?),
-            210 => Self::TargetInstalledBy(f.string()?),
-            218 => Self::ExcludeHeaps(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HeapprofdConfig": HeapprofdConfigReader, HeapprofdConfigField, HeapprofdConfigTable;
+    one {
+        /// Average number of allocated bytes per sample.
+        SamplingIntervalBytes(u64) sampling_interval_bytes = 8 as Uint64;
+        All(bool) all = 40 as Bool;
+        ContinuousDumpConfig(HeapprofdConfigContinuousDumpConfigReader<'a>) continuous_dump_config = 50 as Message;
+        ShmemSizeBytes(u64) shmem_size_bytes = 64 as Uint64;
+        BlockClient(bool) block_client = 72 as Bool;
+        NoStartup(bool) no_startup = 80 as Bool;
+        NoRunning(bool) no_running = 88 as Bool;
+        DumpAtMax(bool) dump_at_max = 104 as Bool;
+        BlockClientTimeoutUs(u32) block_client_timeout_us = 112 as Uint32;
+        MinAnonymousMemoryKb(u32) min_anonymous_memory_kb = 120 as Uint32;
+        MaxHeapprofdMemoryKb(u32) max_heapprofd_memory_kb = 128 as Uint32;
+        MaxHeapprofdCpuSecs(u64) max_heapprofd_cpu_secs = 136 as Uint64;
+        DisableForkTeardown(bool) disable_fork_teardown = 144 as Bool;
+        DisableVforkDetection(bool) disable_vfork_detection = 152 as Bool;
+        AllHeaps(bool) all_heaps = 168 as Bool;
+        StreamAllocations(bool) stream_allocations = 184 as Bool;
+        AdaptiveSamplingShmemThreshold(u64) adaptive_sampling_shmem_threshold = 192 as Uint64;
+        AdaptiveSamplingMaxSamplingIntervalBytes(u64) adaptive_sampling_max_sampling_interval_bytes = 200 as Uint64;
+    }
+    many {
+        ProcessCmdline(&'a str) process_cmdline = 18 as String;
+        Pid(u64) pid = 32 | 34 as Uint64;
+        SkipSymbolPrefix(&'a str) skip_symbol_prefix = 58 as String;
+        Heaps(&'a str) heaps = 162 as String;
+        HeapSamplingIntervals(u64) heap_sampling_intervals = 176 | 178 as Uint64;
+        TargetInstalledBy(&'a str) target_installed_by = 210 as String;
+        ExcludeHeaps(&'a str) exclude_heaps = 218 as String;
     }
 }
 
@@ -266,28 +225,11 @@ impl HeapprofdConfigContinuousDumpConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HeapprofdConfig.ContinuousDumpConfig` where it lies, field by field.
-pub type HeapprofdConfigContinuousDumpConfigReader<'a> = rt::TypedReader<
-    'a,
-    HeapprofdConfigContinuousDumpConfigField<'a>,
->;
-/// A field of a `perfetto.protos.HeapprofdConfig.ContinuousDumpConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum HeapprofdConfigContinuousDumpConfigField<'a> {
-    DumpPhaseMs(u32),
-    DumpIntervalMs(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HeapprofdConfigContinuousDumpConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            40 => Self::DumpPhaseMs(f.uint32()?),
-            48 => Self::DumpIntervalMs(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HeapprofdConfig.ContinuousDumpConfig": HeapprofdConfigContinuousDumpConfigReader, HeapprofdConfigContinuousDumpConfigField, HeapprofdConfigContinuousDumpConfigTable;
+    one {
+        DumpPhaseMs(u32) dump_phase_ms = 40 as Uint32;
+        DumpIntervalMs(u32) dump_interval_ms = 48 as Uint32;
     }
 }
 

@@ -67,46 +67,21 @@ impl JavaHprofConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.JavaHprofConfig` where it lies, field by field.
-pub type JavaHprofConfigReader<'a> = rt::TypedReader<'a, JavaHprofConfigField<'a>>;
-/// A field of a `perfetto.protos.JavaHprofConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum JavaHprofConfigField<'a> {
-    ProcessCmdline(&'a str),
-    Pid(u64),
-    ContinuousDumpConfig(JavaHprofConfigContinuousDumpConfigReader<'a>),
-    MinAnonymousMemoryKb(u32),
-    DumpSmaps(bool),
-    IgnoredTypes(&'a str),
-    TargetInstalledBy(&'a str),
-    SmapsConfig(crate::SmapsConfigReader<'a>),
-    MinJavaHeapSizeKb(u32),
-    DumpOomeCallstack(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for JavaHprofConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::ProcessCmdline(f.string()?),
-            16 => Self::Pid(f.uint64()?),
-            18 => return rt::run(f, 16),
-            26 => {
-                Self::ContinuousDumpConfig(
-                    JavaHprofConfigContinuousDumpConfigReader::new(f.bytes()?),
-                )
-            }
-            32 => Self::MinAnonymousMemoryKb(f.uint32()?),
-            40 => Self::DumpSmaps(f.bool()?),
-            50 => Self::IgnoredTypes(f.string()?),
-            58 => Self::TargetInstalledBy(f.string()?),
-            66 => Self::SmapsConfig(crate::SmapsConfigReader::new(f.bytes()?)),
-            72 => Self::MinJavaHeapSizeKb(f.uint32()?),
-            80 => Self::DumpOomeCallstack(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.JavaHprofConfig": JavaHprofConfigReader, JavaHprofConfigField, JavaHprofConfigTable;
+    one {
+        ContinuousDumpConfig(JavaHprofConfigContinuousDumpConfigReader<'a>) continuous_dump_config = 26 as Message;
+        MinAnonymousMemoryKb(u32) min_anonymous_memory_kb = 32 as Uint32;
+        DumpSmaps(bool) dump_smaps = 40 as Bool;
+        SmapsConfig(crate::SmapsConfigReader<'a>) smaps_config = 66 as Message;
+        MinJavaHeapSizeKb(u32) min_java_heap_size_kb = 72 as Uint32;
+        DumpOomeCallstack(bool) dump_oome_callstack = 80 as Bool;
+    }
+    many {
+        ProcessCmdline(&'a str) process_cmdline = 10 as String;
+        Pid(u64) pid = 16 | 18 as Uint64;
+        IgnoredTypes(&'a str) ignored_types = 50 as String;
+        TargetInstalledBy(&'a str) target_installed_by = 58 as String;
     }
 }
 
@@ -162,30 +137,12 @@ impl JavaHprofConfigContinuousDumpConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.JavaHprofConfig.ContinuousDumpConfig` where it lies, field by field.
-pub type JavaHprofConfigContinuousDumpConfigReader<'a> = rt::TypedReader<
-    'a,
-    JavaHprofConfigContinuousDumpConfigField<'a>,
->;
-/// A field of a `perfetto.protos.JavaHprofConfig.ContinuousDumpConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum JavaHprofConfigContinuousDumpConfigField<'a> {
-    DumpPhaseMs(u32),
-    DumpIntervalMs(u32),
-    ScanPidsOnlyOnStart(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for JavaHprofConfigContinuousDumpConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DumpPhaseMs(f.uint32()?),
-            16 => Self::DumpIntervalMs(f.uint32()?),
-            24 => Self::ScanPidsOnlyOnStart(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.JavaHprofConfig.ContinuousDumpConfig": JavaHprofConfigContinuousDumpConfigReader, JavaHprofConfigContinuousDumpConfigField, JavaHprofConfigContinuousDumpConfigTable;
+    one {
+        DumpPhaseMs(u32) dump_phase_ms = 8 as Uint32;
+        DumpIntervalMs(u32) dump_interval_ms = 16 as Uint32;
+        ScanPidsOnlyOnStart(bool) scan_pids_only_on_start = 24 as Bool;
     }
 }
 

@@ -147,72 +147,34 @@ impl PerfEventConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PerfEventConfig` where it lies, field by field.
-pub type PerfEventConfigReader<'a> = rt::TypedReader<'a, PerfEventConfigField<'a>>;
-/// A field of a `perfetto.protos.PerfEventConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum PerfEventConfigField<'a> {
-    AllCpus(bool),
-    SamplingFrequency(u32),
-    RingBufferPages(u32),
-    TargetPid(i32),
-    TargetCmdline(&'a str),
-    ExcludePid(i32),
-    ExcludeCmdline(&'a str),
-    RingBufferReadPeriodMs(u32),
-    RemoteDescriptorTimeoutMs(u32),
-    UnwindStateClearPeriodMs(u32),
-    AdditionalCmdlineCount(u32),
-    KernelFrames(bool),
-    MaxDaemonMemoryKb(u32),
-    /// What triggers samples.
-    Timebase(crate::PerfEventsTimebaseReader<'a>),
-    CallstackSampling(PerfEventConfigCallstackSamplingReader<'a>),
-    MaxEnqueuedFootprintKb(u64),
-    TargetInstalledBy(&'a str),
-    /// What is read along with them.
-    Followers(crate::FollowerEventReader<'a>),
-    TargetCpu(u32),
-    IgnoreOpenFailure(bool),
-    Cpuid(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PerfEventConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AllCpus(f.bool()?),
-            16 => Self::SamplingFrequency(f.uint32()?),
-            24 => Self::RingBufferPages(f.uint32()?),
-            32 => Self::TargetPid(f.int32()?),
-            34 => return rt::run(f, 32),
-            42 => Self::TargetCmdline(f.string()?),
-            48 => Self::ExcludePid(f.int32()?),
-            50 => return rt::run(f, 48),
-            58 => Self::ExcludeCmdline(f.string()?),
-            64 => Self::RingBufferReadPeriodMs(f.uint32()?),
-            72 => Self::RemoteDescriptorTimeoutMs(f.uint32()?),
-            80 => Self::UnwindStateClearPeriodMs(f.uint32()?),
-            88 => Self::AdditionalCmdlineCount(f.uint32()?),
-            96 => Self::KernelFrames(f.bool()?),
-            104 => Self::MaxDaemonMemoryKb(f.uint32()?),
-            122 => Self::Timebase(crate::PerfEventsTimebaseReader::new(f.bytes()?)),
-            130 => {
-                Self::CallstackSampling(
-                    PerfEventConfigCallstackSamplingReader::new(f.bytes()?),
-                )
-            }
-            136 => Self::MaxEnqueuedFootprintKb(f.uint64()?),
-            146 => Self::TargetInstalledBy(f.string()?),
-            154 => Self::Followers(crate::FollowerEventReader::new(f.bytes()?)),
-            160 => Self::TargetCpu(f.uint32()?),
-            162 => return rt::run(f, 160),
-            168 => Self::IgnoreOpenFailure(f.bool()?),
-            178 => Self::Cpuid(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PerfEventConfig": PerfEventConfigReader, PerfEventConfigField, PerfEventConfigTable;
+    one {
+        AllCpus(bool) all_cpus = 8 as Bool;
+        SamplingFrequency(u32) sampling_frequency = 16 as Uint32;
+        RingBufferPages(u32) ring_buffer_pages = 24 as Uint32;
+        RingBufferReadPeriodMs(u32) ring_buffer_read_period_ms = 64 as Uint32;
+        RemoteDescriptorTimeoutMs(u32) remote_descriptor_timeout_ms = 72 as Uint32;
+        UnwindStateClearPeriodMs(u32) unwind_state_clear_period_ms = 80 as Uint32;
+        AdditionalCmdlineCount(u32) additional_cmdline_count = 88 as Uint32;
+        KernelFrames(bool) kernel_frames = 96 as Bool;
+        MaxDaemonMemoryKb(u32) max_daemon_memory_kb = 104 as Uint32;
+        /// What triggers samples.
+        Timebase(crate::PerfEventsTimebaseReader<'a>) timebase = 122 as Message;
+        CallstackSampling(PerfEventConfigCallstackSamplingReader<'a>) callstack_sampling = 130 as Message;
+        MaxEnqueuedFootprintKb(u64) max_enqueued_footprint_kb = 136 as Uint64;
+        IgnoreOpenFailure(bool) ignore_open_failure = 168 as Bool;
+    }
+    many {
+        TargetPid(i32) target_pid = 32 | 34 as Int32;
+        TargetCmdline(&'a str) target_cmdline = 42 as String;
+        ExcludePid(i32) exclude_pid = 48 | 50 as Int32;
+        ExcludeCmdline(&'a str) exclude_cmdline = 58 as String;
+        TargetInstalledBy(&'a str) target_installed_by = 146 as String;
+        /// What is read along with them.
+        Followers(crate::FollowerEventReader<'a>) followers = 154 as Message;
+        TargetCpu(u32) target_cpu = 160 | 162 as Uint32;
+        Cpuid(&'a str) cpuid = 178 as String;
     }
 }
 
@@ -280,30 +242,12 @@ impl PerfEventConfigCallstackSamplingWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PerfEventConfig.CallstackSampling` where it lies, field by field.
-pub type PerfEventConfigCallstackSamplingReader<'a> = rt::TypedReader<
-    'a,
-    PerfEventConfigCallstackSamplingField<'a>,
->;
-/// A field of a `perfetto.protos.PerfEventConfig.CallstackSampling`.
-#[derive(Clone, Copy, Debug)]
-pub enum PerfEventConfigCallstackSamplingField<'a> {
-    Scope(PerfEventConfigScopeReader<'a>),
-    KernelFrames(bool),
-    UserFrames(PerfEventConfigUnwindMode),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PerfEventConfigCallstackSamplingField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Scope(PerfEventConfigScopeReader::new(f.bytes()?)),
-            16 => Self::KernelFrames(f.bool()?),
-            24 => Self::UserFrames(PerfEventConfigUnwindMode(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PerfEventConfig.CallstackSampling": PerfEventConfigCallstackSamplingReader, PerfEventConfigCallstackSamplingField, PerfEventConfigCallstackSamplingTable;
+    one {
+        Scope(PerfEventConfigScopeReader<'a>) scope = 10 as Message;
+        KernelFrames(bool) kernel_frames = 16 as Bool;
+        UserFrames(PerfEventConfigUnwindMode) user_frames = 24 as Enumeration;
     }
 }
 
@@ -357,38 +301,17 @@ impl PerfEventConfigScopeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PerfEventConfig.Scope` where it lies, field by field.
-pub type PerfEventConfigScopeReader<'a> = rt::TypedReader<
-    'a,
-    PerfEventConfigScopeField<'a>,
->;
-/// A field of a `perfetto.protos.PerfEventConfig.Scope`.
-#[derive(Clone, Copy, Debug)]
-pub enum PerfEventConfigScopeField<'a> {
-    TargetPid(i32),
-    TargetCmdline(&'a str),
-    ExcludePid(i32),
-    ExcludeCmdline(&'a str),
-    AdditionalCmdlineCount(u32),
-    ProcessShardCount(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PerfEventConfigScopeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TargetPid(f.int32()?),
-            10 => return rt::run(f, 8),
-            18 => Self::TargetCmdline(f.string()?),
-            24 => Self::ExcludePid(f.int32()?),
-            26 => return rt::run(f, 24),
-            34 => Self::ExcludeCmdline(f.string()?),
-            40 => Self::AdditionalCmdlineCount(f.uint32()?),
-            48 => Self::ProcessShardCount(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PerfEventConfig.Scope": PerfEventConfigScopeReader, PerfEventConfigScopeField, PerfEventConfigScopeTable;
+    one {
+        AdditionalCmdlineCount(u32) additional_cmdline_count = 40 as Uint32;
+        ProcessShardCount(u32) process_shard_count = 48 as Uint32;
+    }
+    many {
+        TargetPid(i32) target_pid = 8 | 10 as Int32;
+        TargetCmdline(&'a str) target_cmdline = 18 as String;
+        ExcludePid(i32) exclude_pid = 24 | 26 as Int32;
+        ExcludeCmdline(&'a str) exclude_cmdline = 34 as String;
     }
 }
 

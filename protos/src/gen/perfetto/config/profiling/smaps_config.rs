@@ -124,28 +124,14 @@ impl SmapsConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SmapsConfig` where it lies, field by field.
-pub type SmapsConfigReader<'a> = rt::TypedReader<'a, SmapsConfigField<'a>>;
-/// A field of a `perfetto.protos.SmapsConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum SmapsConfigField<'a> {
-    VmaFields(SmapsConfigVmaField),
-    Unaggregated(bool),
-    NameRedactionRules(RedactionRuleReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SmapsConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::VmaFields(SmapsConfigVmaField(f.enumeration()?)),
-            10 => return rt::run(f, 8),
-            16 => Self::Unaggregated(f.bool()?),
-            26 => Self::NameRedactionRules(RedactionRuleReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SmapsConfig": SmapsConfigReader, SmapsConfigField, SmapsConfigTable;
+    one {
+        Unaggregated(bool) unaggregated = 16 as Bool;
+    }
+    many {
+        VmaFields(SmapsConfigVmaField) vma_fields = 8 | 10 as Enumeration;
+        NameRedactionRules(RedactionRuleReader<'a>) name_redaction_rules = 26 as Message;
     }
 }
 
@@ -202,33 +188,15 @@ impl RedactionRuleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RedactionRule` where it lies, field by field.
-pub type RedactionRuleReader<'a> = rt::TypedReader<'a, RedactionRuleField<'a>>;
-/// A field of a `perfetto.protos.RedactionRule`.
-#[derive(Clone, Copy, Debug)]
-pub enum RedactionRuleField<'a> {
-    Pattern(&'a str),
-    MatchMode(RedactionRuleMatchMode),
-    KeepFull(bool),
-    ReplacementName(&'a str),
-    KeepFileExtension(bool),
-    KeepPathElements(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RedactionRuleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Pattern(f.string()?),
-            16 => Self::MatchMode(RedactionRuleMatchMode(f.enumeration()?)),
-            24 => Self::KeepFull(f.bool()?),
-            34 => Self::ReplacementName(f.string()?),
-            40 => Self::KeepFileExtension(f.bool()?),
-            48 => Self::KeepPathElements(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RedactionRule": RedactionRuleReader, RedactionRuleField, RedactionRuleTable;
+    one {
+        Pattern(&'a str) pattern = 10 as String;
+        MatchMode(RedactionRuleMatchMode) match_mode = 16 as Enumeration;
+        KeepFull(bool) keep_full = 24 as Bool;
+        ReplacementName(&'a str) replacement_name = 34 as String;
+        KeepFileExtension(bool) keep_file_extension = 40 as Bool;
+        KeepPathElements(u32) keep_path_elements = 48 as Uint32;
     }
 }
 

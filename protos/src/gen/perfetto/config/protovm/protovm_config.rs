@@ -25,23 +25,10 @@ impl ProtoVmConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProtoVmConfig` where it lies, field by field.
-pub type ProtoVmConfigReader<'a> = rt::TypedReader<'a, ProtoVmConfigField<'a>>;
-/// A field of a `perfetto.protos.ProtoVmConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProtoVmConfigField<'a> {
-    MemoryLimitKb(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProtoVmConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::MemoryLimitKb(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProtoVmConfig": ProtoVmConfigReader, ProtoVmConfigField, ProtoVmConfigTable;
+    one {
+        MemoryLimitKb(u32) memory_limit_kb = 8 as Uint32;
     }
 }
 

@@ -50,33 +50,15 @@ impl QnxConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.QnxConfig` where it lies, field by field.
-pub type QnxConfigReader<'a> = rt::TypedReader<'a, QnxConfigField<'a>>;
-/// A field of a `perfetto.protos.QnxConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum QnxConfigField<'a> {
-    QnxKernelBuffers(u32),
-    QnxKernelKbuffers(u32),
-    QnxKernelWideEvents(bool),
-    QnxCachePages(u32),
-    QnxCacheMaxPages(i32),
-    QnxTraceBufferInitBytes(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for QnxConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::QnxKernelBuffers(f.uint32()?),
-            16 => Self::QnxKernelKbuffers(f.uint32()?),
-            24 => Self::QnxKernelWideEvents(f.bool()?),
-            32 => Self::QnxCachePages(f.uint32()?),
-            40 => Self::QnxCacheMaxPages(f.int32()?),
-            48 => Self::QnxTraceBufferInitBytes(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.QnxConfig": QnxConfigReader, QnxConfigField, QnxConfigTable;
+    one {
+        QnxKernelBuffers(u32) qnx_kernel_buffers = 8 as Uint32;
+        QnxKernelKbuffers(u32) qnx_kernel_kbuffers = 16 as Uint32;
+        QnxKernelWideEvents(bool) qnx_kernel_wide_events = 24 as Bool;
+        QnxCachePages(u32) qnx_cache_pages = 32 as Uint32;
+        QnxCacheMaxPages(i32) qnx_cache_max_pages = 40 as Int32;
+        QnxTraceBufferInitBytes(u32) qnx_trace_buffer_init_bytes = 48 as Uint32;
     }
 }
 

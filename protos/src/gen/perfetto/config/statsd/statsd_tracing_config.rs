@@ -36,32 +36,12 @@ impl StatsdTracingConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StatsdTracingConfig` where it lies, field by field.
-pub type StatsdTracingConfigReader<'a> = rt::TypedReader<
-    'a,
-    StatsdTracingConfigField<'a>,
->;
-/// A field of a `perfetto.protos.StatsdTracingConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum StatsdTracingConfigField<'a> {
-    PushAtomId(crate::AtomId),
-    RawPushAtomId(i32),
-    PullConfig(StatsdPullAtomConfigReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StatsdTracingConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::PushAtomId(crate::AtomId(f.enumeration()?)),
-            10 => return rt::run(f, 8),
-            16 => Self::RawPushAtomId(f.int32()?),
-            18 => return rt::run(f, 16),
-            26 => Self::PullConfig(StatsdPullAtomConfigReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.StatsdTracingConfig": StatsdTracingConfigReader, StatsdTracingConfigField, StatsdTracingConfigTable;
+    many {
+        PushAtomId(crate::AtomId) push_atom_id = 8 | 10 as Enumeration;
+        RawPushAtomId(i32) raw_push_atom_id = 16 | 18 as Int32;
+        PullConfig(StatsdPullAtomConfigReader<'a>) pull_config = 26 as Message;
     }
 }
 
@@ -108,34 +88,15 @@ impl StatsdPullAtomConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StatsdPullAtomConfig` where it lies, field by field.
-pub type StatsdPullAtomConfigReader<'a> = rt::TypedReader<
-    'a,
-    StatsdPullAtomConfigField<'a>,
->;
-/// A field of a `perfetto.protos.StatsdPullAtomConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum StatsdPullAtomConfigField<'a> {
-    PullAtomId(crate::AtomId),
-    RawPullAtomId(i32),
-    PullFrequencyMs(i32),
-    Packages(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StatsdPullAtomConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::PullAtomId(crate::AtomId(f.enumeration()?)),
-            10 => return rt::run(f, 8),
-            16 => Self::RawPullAtomId(f.int32()?),
-            18 => return rt::run(f, 16),
-            24 => Self::PullFrequencyMs(f.int32()?),
-            34 => Self::Packages(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.StatsdPullAtomConfig": StatsdPullAtomConfigReader, StatsdPullAtomConfigField, StatsdPullAtomConfigTable;
+    one {
+        PullFrequencyMs(i32) pull_frequency_ms = 24 as Int32;
+    }
+    many {
+        PullAtomId(crate::AtomId) pull_atom_id = 8 | 10 as Enumeration;
+        RawPullAtomId(i32) raw_pull_atom_id = 16 | 18 as Int32;
+        Packages(&'a str) packages = 34 as String;
     }
 }
 

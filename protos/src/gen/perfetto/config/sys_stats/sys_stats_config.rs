@@ -144,69 +144,41 @@ impl SysStatsConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysStatsConfig` where it lies, field by field.
-pub type SysStatsConfigReader<'a> = rt::TypedReader<'a, SysStatsConfigField<'a>>;
-/// A field of a `perfetto.protos.SysStatsConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysStatsConfigField<'a> {
-    /// /proc/meminfo.
-    MeminfoPeriodMs(u32),
-    /// Rows to record; none means all.
-    MeminfoCounters(crate::MeminfoCounters),
-    /// /proc/vmstat.
-    VmstatPeriodMs(u32),
-    /// Rows to record; none means all.
-    VmstatCounters(crate::VmstatCounters),
-    /// /proc/stat.
-    StatPeriodMs(u32),
-    /// Parts to record; none means all.
-    StatCounters(SysStatsConfigStatCounters),
-    /// /sys/class/devfreq.
-    DevfreqPeriodMs(u32),
-    /// Current frequency of each CPU.
-    CpufreqPeriodMs(u32),
-    /// /proc/buddyinfo.
-    BuddyinfoPeriodMs(u32),
-    /// /proc/diskstats.
-    DiskstatPeriodMs(u32),
-    /// /proc/pressure.
-    PsiPeriodMs(u32),
-    /// /sys/class/thermal.
-    ThermalPeriodMs(u32),
-    /// Time in each idle state of each CPU.
-    CpuidlePeriodMs(u32),
-    /// Current frequency of the GPU.
-    GpufreqPeriodMs(u32),
-    /// /proc/slabinfo.
-    SlabPeriodMs(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysStatsConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::MeminfoPeriodMs(f.uint32()?),
-            16 => Self::MeminfoCounters(crate::MeminfoCounters(f.enumeration()?)),
-            18 => return rt::run(f, 16),
-            24 => Self::VmstatPeriodMs(f.uint32()?),
-            32 => Self::VmstatCounters(crate::VmstatCounters(f.enumeration()?)),
-            34 => return rt::run(f, 32),
-            40 => Self::StatPeriodMs(f.uint32()?),
-            48 => Self::StatCounters(SysStatsConfigStatCounters(f.enumeration()?)),
-            50 => return rt::run(f, 48),
-            56 => Self::DevfreqPeriodMs(f.uint32()?),
-            64 => Self::CpufreqPeriodMs(f.uint32()?),
-            72 => Self::BuddyinfoPeriodMs(f.uint32()?),
-            80 => Self::DiskstatPeriodMs(f.uint32()?),
-            88 => Self::PsiPeriodMs(f.uint32()?),
-            96 => Self::ThermalPeriodMs(f.uint32()?),
-            104 => Self::CpuidlePeriodMs(f.uint32()?),
-            112 => Self::GpufreqPeriodMs(f.uint32()?),
-            120 => Self::SlabPeriodMs(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysStatsConfig": SysStatsConfigReader, SysStatsConfigField, SysStatsConfigTable;
+    one {
+        /// /proc/meminfo.
+        MeminfoPeriodMs(u32) meminfo_period_ms = 8 as Uint32;
+        /// /proc/vmstat.
+        VmstatPeriodMs(u32) vmstat_period_ms = 24 as Uint32;
+        /// /proc/stat.
+        StatPeriodMs(u32) stat_period_ms = 40 as Uint32;
+        /// /sys/class/devfreq.
+        DevfreqPeriodMs(u32) devfreq_period_ms = 56 as Uint32;
+        /// Current frequency of each CPU.
+        CpufreqPeriodMs(u32) cpufreq_period_ms = 64 as Uint32;
+        /// /proc/buddyinfo.
+        BuddyinfoPeriodMs(u32) buddyinfo_period_ms = 72 as Uint32;
+        /// /proc/diskstats.
+        DiskstatPeriodMs(u32) diskstat_period_ms = 80 as Uint32;
+        /// /proc/pressure.
+        PsiPeriodMs(u32) psi_period_ms = 88 as Uint32;
+        /// /sys/class/thermal.
+        ThermalPeriodMs(u32) thermal_period_ms = 96 as Uint32;
+        /// Time in each idle state of each CPU.
+        CpuidlePeriodMs(u32) cpuidle_period_ms = 104 as Uint32;
+        /// Current frequency of the GPU.
+        GpufreqPeriodMs(u32) gpufreq_period_ms = 112 as Uint32;
+        /// /proc/slabinfo.
+        SlabPeriodMs(u32) slab_period_ms = 120 as Uint32;
+    }
+    many {
+        /// Rows to record; none means all.
+        MeminfoCounters(crate::MeminfoCounters) meminfo_counters = 16 | 18 as Enumeration;
+        /// Rows to record; none means all.
+        VmstatCounters(crate::VmstatCounters) vmstat_counters = 32 | 34 as Enumeration;
+        /// Parts to record; none means all.
+        StatCounters(SysStatsConfigStatCounters) stat_counters = 48 | 50 as Enumeration;
     }
 }
 

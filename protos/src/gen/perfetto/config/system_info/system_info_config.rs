@@ -27,24 +27,11 @@ impl SystemInfoConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SystemInfoConfig` where it lies, field by field.
-pub type SystemInfoConfigReader<'a> = rt::TypedReader<'a, SystemInfoConfigField<'a>>;
-/// A field of a `perfetto.protos.SystemInfoConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum SystemInfoConfigField<'a> {
-    /// Record the names of interrupts too.
-    IrqNames(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SystemInfoConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::IrqNames(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SystemInfoConfig": SystemInfoConfigReader, SystemInfoConfigField, SystemInfoConfigTable;
+    one {
+        /// Record the names of interrupts too.
+        IrqNames(bool) irq_names = 8 as Bool;
     }
 }
 

@@ -86,50 +86,30 @@ impl TrackEventConfigWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrackEventConfig` where it lies, field by field.
-pub type TrackEventConfigReader<'a> = rt::TypedReader<'a, TrackEventConfigField<'a>>;
-/// A field of a `perfetto.protos.TrackEventConfig`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrackEventConfigField<'a> {
-    /// Patterns.
-    DisabledCategories(&'a str),
-    /// Patterns.
-    EnabledCategories(&'a str),
-    /// Tags of categories, off by default are `slow` and `debug`.
-    DisabledTags(&'a str),
-    /// Tags of categories.
-    EnabledTags(&'a str),
-    /// Absolute timestamps, larger but simpler.
-    DisableIncrementalTimestamps(bool),
-    /// Nanoseconds per unit of timestamps.
-    TimestampUnitMultiplier(u64),
-    /// Leave out arguments.
-    FilterDebugAnnotations(bool),
-    /// Read the thread's CPU time with each event.
-    EnableThreadTimeSampling(bool),
-    /// Leave out names that are not literals.
-    FilterDynamicEventNames(bool),
-    ThreadTimeSubsamplingNs(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrackEventConfigField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::DisabledCategories(f.string()?),
-            18 => Self::EnabledCategories(f.string()?),
-            26 => Self::DisabledTags(f.string()?),
-            34 => Self::EnabledTags(f.string()?),
-            40 => Self::DisableIncrementalTimestamps(f.bool()?),
-            48 => Self::TimestampUnitMultiplier(f.uint64()?),
-            56 => Self::FilterDebugAnnotations(f.bool()?),
-            64 => Self::EnableThreadTimeSampling(f.bool()?),
-            72 => Self::FilterDynamicEventNames(f.bool()?),
-            80 => Self::ThreadTimeSubsamplingNs(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrackEventConfig": TrackEventConfigReader, TrackEventConfigField, TrackEventConfigTable;
+    one {
+        /// Absolute timestamps, larger but simpler.
+        DisableIncrementalTimestamps(bool) disable_incremental_timestamps = 40 as Bool;
+        /// Nanoseconds per unit of timestamps.
+        TimestampUnitMultiplier(u64) timestamp_unit_multiplier = 48 as Uint64;
+        /// Leave out arguments.
+        FilterDebugAnnotations(bool) filter_debug_annotations = 56 as Bool;
+        /// Read the thread's CPU time with each event.
+        EnableThreadTimeSampling(bool) enable_thread_time_sampling = 64 as Bool;
+        /// Leave out names that are not literals.
+        FilterDynamicEventNames(bool) filter_dynamic_event_names = 72 as Bool;
+        ThreadTimeSubsamplingNs(u64) thread_time_subsampling_ns = 80 as Uint64;
+    }
+    many {
+        /// Patterns.
+        DisabledCategories(&'a str) disabled_categories = 10 as String;
+        /// Patterns.
+        EnabledCategories(&'a str) enabled_categories = 18 as String;
+        /// Tags of categories, off by default are `slow` and `debug`.
+        DisabledTags(&'a str) disabled_tags = 26 as String;
+        /// Tags of categories.
+        EnabledTags(&'a str) enabled_tags = 34 as String;
     }
 }
 

@@ -166,25 +166,13 @@ impl AndroidAflagsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidAflags` where it lies, field by field.
-pub type AndroidAflagsReader<'a> = rt::TypedReader<'a, AndroidAflagsField<'a>>;
-/// A field of a `perfetto.protos.AndroidAflags`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidAflagsField<'a> {
-    Flags(AndroidAflagsFlagReader<'a>),
-    Error(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidAflagsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Flags(AndroidAflagsFlagReader::new(f.bytes()?)),
-            18 => Self::Error(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidAflags": AndroidAflagsReader, AndroidAflagsField, AndroidAflagsTable;
+    one {
+        Error(&'a str) error = 18 as String;
+    }
+    many {
+        Flags(AndroidAflagsFlagReader<'a>) flags = 10 as Message;
     }
 }
 
@@ -257,41 +245,19 @@ impl AndroidAflagsFlagWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidAflags.Flag` where it lies, field by field.
-pub type AndroidAflagsFlagReader<'a> = rt::TypedReader<'a, AndroidAflagsFlagField<'a>>;
-/// A field of a `perfetto.protos.AndroidAflags.Flag`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidAflagsFlagField<'a> {
-    FlagNamespace(&'a str),
-    Name(&'a str),
-    Pkg(&'a str),
-    Container(&'a str),
-    Value(&'a str),
-    StagedValue(&'a str),
-    Permission(AndroidAflagsFlagPermission),
-    ValuePickedFrom(AndroidAflagsValuePickedFrom),
-    StorageBackend(AndroidAflagsFlagStorageBackend),
-    Type(AndroidAflagsFlagType),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidAflagsFlagField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::FlagNamespace(f.string()?),
-            18 => Self::Name(f.string()?),
-            26 => Self::Pkg(f.string()?),
-            34 => Self::Container(f.string()?),
-            42 => Self::Value(f.string()?),
-            50 => Self::StagedValue(f.string()?),
-            56 => Self::Permission(AndroidAflagsFlagPermission(f.enumeration()?)),
-            64 => Self::ValuePickedFrom(AndroidAflagsValuePickedFrom(f.enumeration()?)),
-            72 => Self::StorageBackend(AndroidAflagsFlagStorageBackend(f.enumeration()?)),
-            80 => Self::Type(AndroidAflagsFlagType(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidAflags.Flag": AndroidAflagsFlagReader, AndroidAflagsFlagField, AndroidAflagsFlagTable;
+    one {
+        FlagNamespace(&'a str) flag_namespace = 10 as String;
+        Name(&'a str) name = 18 as String;
+        Pkg(&'a str) pkg = 26 as String;
+        Container(&'a str) container = 34 as String;
+        Value(&'a str) value = 42 as String;
+        StagedValue(&'a str) staged_value = 50 as String;
+        Permission(AndroidAflagsFlagPermission) permission = 56 as Enumeration;
+        ValuePickedFrom(AndroidAflagsValuePickedFrom) value_picked_from = 64 as Enumeration;
+        StorageBackend(AndroidAflagsFlagStorageBackend) storage_backend = 72 as Enumeration;
+        Type(AndroidAflagsFlagType) r#type = 80 as Enumeration;
     }
 }
 

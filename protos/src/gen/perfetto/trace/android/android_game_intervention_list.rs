@@ -39,34 +39,14 @@ impl AndroidGameInterventionListWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidGameInterventionList` where it lies, field by field.
-pub type AndroidGameInterventionListReader<'a> = rt::TypedReader<
-    'a,
-    AndroidGameInterventionListField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidGameInterventionList`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidGameInterventionListField<'a> {
-    GamePackages(AndroidGameInterventionListGamePackageInfoReader<'a>),
-    ParseError(bool),
-    ReadError(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidGameInterventionListField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::GamePackages(
-                    AndroidGameInterventionListGamePackageInfoReader::new(f.bytes()?),
-                )
-            }
-            16 => Self::ParseError(f.bool()?),
-            24 => Self::ReadError(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidGameInterventionList": AndroidGameInterventionListReader, AndroidGameInterventionListField, AndroidGameInterventionListTable;
+    one {
+        ParseError(bool) parse_error = 16 as Bool;
+        ReadError(bool) read_error = 24 as Bool;
+    }
+    many {
+        GamePackages(AndroidGameInterventionListGamePackageInfoReader<'a>) game_packages = 10 as Message;
     }
 }
 
@@ -117,32 +97,13 @@ impl AndroidGameInterventionListGameModeInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidGameInterventionList.GameModeInfo` where it lies, field by field.
-pub type AndroidGameInterventionListGameModeInfoReader<'a> = rt::TypedReader<
-    'a,
-    AndroidGameInterventionListGameModeInfoField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidGameInterventionList.GameModeInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidGameInterventionListGameModeInfoField<'a> {
-    Mode(u32),
-    UseAngle(bool),
-    ResolutionDownscale(f32),
-    Fps(f32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidGameInterventionListGameModeInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Mode(f.uint32()?),
-            16 => Self::UseAngle(f.bool()?),
-            29 => Self::ResolutionDownscale(f.float()?),
-            37 => Self::Fps(f.float()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidGameInterventionList.GameModeInfo": AndroidGameInterventionListGameModeInfoReader, AndroidGameInterventionListGameModeInfoField, AndroidGameInterventionListGameModeInfoTable;
+    one {
+        Mode(u32) mode = 8 as Uint32;
+        UseAngle(bool) use_angle = 16 as Bool;
+        ResolutionDownscale(f32) resolution_downscale = 29 as Float;
+        Fps(f32) fps = 37 as Float;
     }
 }
 
@@ -195,36 +156,15 @@ impl AndroidGameInterventionListGamePackageInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidGameInterventionList.GamePackageInfo` where it lies, field by field.
-pub type AndroidGameInterventionListGamePackageInfoReader<'a> = rt::TypedReader<
-    'a,
-    AndroidGameInterventionListGamePackageInfoField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidGameInterventionList.GamePackageInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidGameInterventionListGamePackageInfoField<'a> {
-    Name(&'a str),
-    Uid(u64),
-    CurrentMode(u32),
-    GameModeInfo(AndroidGameInterventionListGameModeInfoReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidGameInterventionListGamePackageInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Uid(f.uint64()?),
-            24 => Self::CurrentMode(f.uint32()?),
-            34 => {
-                Self::GameModeInfo(
-                    AndroidGameInterventionListGameModeInfoReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidGameInterventionList.GamePackageInfo": AndroidGameInterventionListGamePackageInfoReader, AndroidGameInterventionListGamePackageInfoField, AndroidGameInterventionListGamePackageInfoTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Uid(u64) uid = 16 as Uint64;
+        CurrentMode(u32) current_mode = 24 as Uint32;
+    }
+    many {
+        GameModeInfo(AndroidGameInterventionListGameModeInfoReader<'a>) game_mode_info = 34 as Message;
     }
 }
 

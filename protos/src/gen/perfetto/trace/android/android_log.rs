@@ -31,25 +31,13 @@ impl AndroidLogPacketWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidLogPacket` where it lies, field by field.
-pub type AndroidLogPacketReader<'a> = rt::TypedReader<'a, AndroidLogPacketField<'a>>;
-/// A field of a `perfetto.protos.AndroidLogPacket`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidLogPacketField<'a> {
-    Events(AndroidLogPacketLogEventReader<'a>),
-    Stats(AndroidLogPacketStatsReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidLogPacketField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Events(AndroidLogPacketLogEventReader::new(f.bytes()?)),
-            18 => Self::Stats(AndroidLogPacketStatsReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidLogPacket": AndroidLogPacketReader, AndroidLogPacketField, AndroidLogPacketTable;
+    one {
+        Stats(AndroidLogPacketStatsReader<'a>) stats = 18 as Message;
+    }
+    many {
+        Events(AndroidLogPacketLogEventReader<'a>) events = 10 as Message;
     }
 }
 
@@ -109,42 +97,20 @@ impl AndroidLogPacketLogEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidLogPacket.LogEvent` where it lies, field by field.
-pub type AndroidLogPacketLogEventReader<'a> = rt::TypedReader<
-    'a,
-    AndroidLogPacketLogEventField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidLogPacket.LogEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidLogPacketLogEventField<'a> {
-    LogId(crate::AndroidLogId),
-    Pid(i32),
-    Tid(i32),
-    Uid(i32),
-    Timestamp(u64),
-    Tag(&'a str),
-    Prio(crate::AndroidLogPriority),
-    Message(&'a str),
-    Args(AndroidLogPacketLogEventArgReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidLogPacketLogEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::LogId(crate::AndroidLogId(f.enumeration()?)),
-            16 => Self::Pid(f.int32()?),
-            24 => Self::Tid(f.int32()?),
-            32 => Self::Uid(f.int32()?),
-            40 => Self::Timestamp(f.uint64()?),
-            50 => Self::Tag(f.string()?),
-            56 => Self::Prio(crate::AndroidLogPriority(f.enumeration()?)),
-            66 => Self::Message(f.string()?),
-            74 => Self::Args(AndroidLogPacketLogEventArgReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidLogPacket.LogEvent": AndroidLogPacketLogEventReader, AndroidLogPacketLogEventField, AndroidLogPacketLogEventTable;
+    one {
+        LogId(crate::AndroidLogId) log_id = 8 as Enumeration;
+        Pid(i32) pid = 16 as Int32;
+        Tid(i32) tid = 24 as Int32;
+        Uid(i32) uid = 32 as Int32;
+        Timestamp(u64) timestamp = 40 as Uint64;
+        Tag(&'a str) tag = 50 as String;
+        Prio(crate::AndroidLogPriority) prio = 56 as Enumeration;
+        Message(&'a str) message = 66 as String;
+    }
+    many {
+        Args(AndroidLogPacketLogEventArgReader<'a>) args = 74 as Message;
     }
 }
 
@@ -201,32 +167,15 @@ impl AndroidLogPacketLogEventArgWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidLogPacket.LogEvent.Arg` where it lies, field by field.
-pub type AndroidLogPacketLogEventArgReader<'a> = rt::TypedReader<
-    'a,
-    AndroidLogPacketLogEventArgField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidLogPacket.LogEvent.Arg`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidLogPacketLogEventArgField<'a> {
-    Name(&'a str),
-    IntValue(i64),
-    FloatValue(f32),
-    StringValue(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidLogPacketLogEventArgField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::IntValue(f.int64()?),
-            29 => Self::FloatValue(f.float()?),
-            34 => Self::StringValue(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidLogPacket.LogEvent.Arg": AndroidLogPacketLogEventArgReader, AndroidLogPacketLogEventArgField, AndroidLogPacketLogEventArgTable;
+    one {
+        Name(&'a str) name = 10 as String;
+    }
+    oneof value {
+        IntValue(i64) int_value = 16 as Int64;
+        FloatValue(f32) float_value = 29 as Float;
+        StringValue(&'a str) string_value = 34 as String;
     }
 }
 
@@ -269,30 +218,12 @@ impl AndroidLogPacketStatsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidLogPacket.Stats` where it lies, field by field.
-pub type AndroidLogPacketStatsReader<'a> = rt::TypedReader<
-    'a,
-    AndroidLogPacketStatsField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidLogPacket.Stats`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidLogPacketStatsField<'a> {
-    NumTotal(u64),
-    NumFailed(u64),
-    NumSkipped(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidLogPacketStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NumTotal(f.uint64()?),
-            16 => Self::NumFailed(f.uint64()?),
-            24 => Self::NumSkipped(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidLogPacket.Stats": AndroidLogPacketStatsReader, AndroidLogPacketStatsField, AndroidLogPacketStatsTable;
+    one {
+        NumTotal(u64) num_total = 8 as Uint64;
+        NumFailed(u64) num_failed = 16 as Uint64;
+        NumSkipped(u64) num_skipped = 24 as Uint64;
     }
 }
 

@@ -30,26 +30,10 @@ impl AndroidSystemPropertyWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidSystemProperty` where it lies, field by field.
-pub type AndroidSystemPropertyReader<'a> = rt::TypedReader<
-    'a,
-    AndroidSystemPropertyField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidSystemProperty`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidSystemPropertyField<'a> {
-    Values(AndroidSystemPropertyPropertyValueReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidSystemPropertyField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Values(AndroidSystemPropertyPropertyValueReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidSystemProperty": AndroidSystemPropertyReader, AndroidSystemPropertyField, AndroidSystemPropertyTable;
+    many {
+        Values(AndroidSystemPropertyPropertyValueReader<'a>) values = 10 as Message;
     }
 }
 
@@ -85,28 +69,11 @@ impl AndroidSystemPropertyPropertyValueWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidSystemProperty.PropertyValue` where it lies, field by field.
-pub type AndroidSystemPropertyPropertyValueReader<'a> = rt::TypedReader<
-    'a,
-    AndroidSystemPropertyPropertyValueField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidSystemProperty.PropertyValue`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidSystemPropertyPropertyValueField<'a> {
-    Name(&'a str),
-    Value(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidSystemPropertyPropertyValueField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            18 => Self::Value(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidSystemProperty.PropertyValue": AndroidSystemPropertyPropertyValueReader, AndroidSystemPropertyPropertyValueField, AndroidSystemPropertyPropertyValueTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Value(&'a str) value = 18 as String;
     }
 }
 

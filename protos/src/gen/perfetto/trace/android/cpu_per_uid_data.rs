@@ -37,29 +37,14 @@ impl CpuPerUidDataWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CpuPerUidData` where it lies, field by field.
-pub type CpuPerUidDataReader<'a> = rt::TypedReader<'a, CpuPerUidDataField<'a>>;
-/// A field of a `perfetto.protos.CpuPerUidData`.
-#[derive(Clone, Copy, Debug)]
-pub enum CpuPerUidDataField<'a> {
-    ClusterCount(u32),
-    Uid(u32),
-    TotalTimeMs(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CpuPerUidDataField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::ClusterCount(f.uint32()?),
-            16 => Self::Uid(f.uint32()?),
-            18 => return rt::run(f, 16),
-            24 => Self::TotalTimeMs(f.uint64()?),
-            26 => return rt::run(f, 24),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CpuPerUidData": CpuPerUidDataReader, CpuPerUidDataField, CpuPerUidDataTable;
+    one {
+        ClusterCount(u32) cluster_count = 8 as Uint32;
+    }
+    many {
+        Uid(u32) uid = 16 | 18 as Uint32;
+        TotalTimeMs(u64) total_time_ms = 24 | 26 as Uint64;
     }
 }
 

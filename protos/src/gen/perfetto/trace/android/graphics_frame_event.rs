@@ -88,23 +88,10 @@ impl GraphicsFrameEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GraphicsFrameEvent` where it lies, field by field.
-pub type GraphicsFrameEventReader<'a> = rt::TypedReader<'a, GraphicsFrameEventField<'a>>;
-/// A field of a `perfetto.protos.GraphicsFrameEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GraphicsFrameEventField<'a> {
-    BufferEvent(GraphicsFrameEventBufferEventReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GraphicsFrameEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::BufferEvent(GraphicsFrameEventBufferEventReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GraphicsFrameEvent": GraphicsFrameEventReader, GraphicsFrameEventField, GraphicsFrameEventTable;
+    one {
+        BufferEvent(GraphicsFrameEventBufferEventReader<'a>) buffer_event = 10 as Message;
     }
 }
 
@@ -149,34 +136,14 @@ impl GraphicsFrameEventBufferEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GraphicsFrameEvent.BufferEvent` where it lies, field by field.
-pub type GraphicsFrameEventBufferEventReader<'a> = rt::TypedReader<
-    'a,
-    GraphicsFrameEventBufferEventField<'a>,
->;
-/// A field of a `perfetto.protos.GraphicsFrameEvent.BufferEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GraphicsFrameEventBufferEventField<'a> {
-    FrameNumber(u32),
-    Type(GraphicsFrameEventBufferEventType),
-    LayerName(&'a str),
-    DurationNs(u64),
-    BufferId(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GraphicsFrameEventBufferEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::FrameNumber(f.uint32()?),
-            16 => Self::Type(GraphicsFrameEventBufferEventType(f.enumeration()?)),
-            26 => Self::LayerName(f.string()?),
-            32 => Self::DurationNs(f.uint64()?),
-            40 => Self::BufferId(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GraphicsFrameEvent.BufferEvent": GraphicsFrameEventBufferEventReader, GraphicsFrameEventBufferEventField, GraphicsFrameEventBufferEventTable;
+    one {
+        FrameNumber(u32) frame_number = 8 as Uint32;
+        Type(GraphicsFrameEventBufferEventType) r#type = 16 as Enumeration;
+        LayerName(&'a str) layer_name = 26 as String;
+        DurationNs(u64) duration_ns = 32 as Uint64;
+        BufferId(u32) buffer_id = 40 as Uint32;
     }
 }
 

@@ -29,28 +29,11 @@ impl InitialDisplayStateWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InitialDisplayState` where it lies, field by field.
-pub type InitialDisplayStateReader<'a> = rt::TypedReader<
-    'a,
-    InitialDisplayStateField<'a>,
->;
-/// A field of a `perfetto.protos.InitialDisplayState`.
-#[derive(Clone, Copy, Debug)]
-pub enum InitialDisplayStateField<'a> {
-    DisplayState(i32),
-    Brightness(f64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InitialDisplayStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DisplayState(f.int32()?),
-            17 => Self::Brightness(f.double()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InitialDisplayState": InitialDisplayStateReader, InitialDisplayStateField, InitialDisplayStateTable;
+    one {
+        DisplayState(i32) display_state = 8 as Int32;
+        Brightness(f64) brightness = 17 as Double;
     }
 }
 

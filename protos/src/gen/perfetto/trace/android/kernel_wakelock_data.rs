@@ -76,31 +76,15 @@ impl KernelWakelockDataWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KernelWakelockData` where it lies, field by field.
-pub type KernelWakelockDataReader<'a> = rt::TypedReader<'a, KernelWakelockDataField<'a>>;
-/// A field of a `perfetto.protos.KernelWakelockData`.
-#[derive(Clone, Copy, Debug)]
-pub enum KernelWakelockDataField<'a> {
-    Wakelock(KernelWakelockDataWakelockReader<'a>),
-    WakelockId(u32),
-    TimeHeldMillis(u64),
-    ErrorFlags(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KernelWakelockDataField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Wakelock(KernelWakelockDataWakelockReader::new(f.bytes()?)),
-            16 => Self::WakelockId(f.uint32()?),
-            18 => return rt::run(f, 16),
-            24 => Self::TimeHeldMillis(f.uint64()?),
-            26 => return rt::run(f, 24),
-            32 => Self::ErrorFlags(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KernelWakelockData": KernelWakelockDataReader, KernelWakelockDataField, KernelWakelockDataTable;
+    one {
+        ErrorFlags(u64) error_flags = 32 as Uint64;
+    }
+    many {
+        Wakelock(KernelWakelockDataWakelockReader<'a>) wakelock = 10 as Message;
+        WakelockId(u32) wakelock_id = 16 | 18 as Uint32;
+        TimeHeldMillis(u64) time_held_millis = 24 | 26 as Uint64;
     }
 }
 
@@ -146,30 +130,12 @@ impl KernelWakelockDataWakelockWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KernelWakelockData.Wakelock` where it lies, field by field.
-pub type KernelWakelockDataWakelockReader<'a> = rt::TypedReader<
-    'a,
-    KernelWakelockDataWakelockField<'a>,
->;
-/// A field of a `perfetto.protos.KernelWakelockData.Wakelock`.
-#[derive(Clone, Copy, Debug)]
-pub enum KernelWakelockDataWakelockField<'a> {
-    WakelockId(u32),
-    WakelockName(&'a str),
-    WakelockType(KernelWakelockDataWakelockType),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KernelWakelockDataWakelockField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::WakelockId(f.uint32()?),
-            18 => Self::WakelockName(f.string()?),
-            24 => Self::WakelockType(KernelWakelockDataWakelockType(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KernelWakelockData.Wakelock": KernelWakelockDataWakelockReader, KernelWakelockDataWakelockField, KernelWakelockDataWakelockTable;
+    one {
+        WakelockId(u32) wakelock_id = 8 as Uint32;
+        WakelockName(&'a str) wakelock_name = 18 as String;
+        WakelockType(KernelWakelockDataWakelockType) wakelock_type = 24 as Enumeration;
     }
 }
 

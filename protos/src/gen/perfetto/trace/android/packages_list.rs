@@ -32,27 +32,14 @@ impl PackagesListWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PackagesList` where it lies, field by field.
-pub type PackagesListReader<'a> = rt::TypedReader<'a, PackagesListField<'a>>;
-/// A field of a `perfetto.protos.PackagesList`.
-#[derive(Clone, Copy, Debug)]
-pub enum PackagesListField<'a> {
-    Packages(PackagesListPackageInfoReader<'a>),
-    ParseError(bool),
-    ReadError(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PackagesListField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Packages(PackagesListPackageInfoReader::new(f.bytes()?)),
-            16 => Self::ParseError(f.bool()?),
-            24 => Self::ReadError(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PackagesList": PackagesListReader, PackagesListField, PackagesListTable;
+    one {
+        ParseError(bool) parse_error = 16 as Bool;
+        ReadError(bool) read_error = 24 as Bool;
+    }
+    many {
+        Packages(PackagesListPackageInfoReader<'a>) packages = 10 as Message;
     }
 }
 
@@ -101,34 +88,14 @@ impl PackagesListPackageInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PackagesList.PackageInfo` where it lies, field by field.
-pub type PackagesListPackageInfoReader<'a> = rt::TypedReader<
-    'a,
-    PackagesListPackageInfoField<'a>,
->;
-/// A field of a `perfetto.protos.PackagesList.PackageInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum PackagesListPackageInfoField<'a> {
-    Name(&'a str),
-    Uid(u64),
-    Debuggable(bool),
-    ProfileableFromShell(bool),
-    VersionCode(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PackagesListPackageInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Uid(f.uint64()?),
-            24 => Self::Debuggable(f.bool()?),
-            32 => Self::ProfileableFromShell(f.bool()?),
-            40 => Self::VersionCode(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PackagesList.PackageInfo": PackagesListPackageInfoReader, PackagesListPackageInfoField, PackagesListPackageInfoTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Uid(u64) uid = 16 as Uint64;
+        Debuggable(bool) debuggable = 24 as Bool;
+        ProfileableFromShell(bool) profileable_from_shell = 32 as Bool;
+        VersionCode(i64) version_code = 40 as Int64;
     }
 }
 

@@ -33,26 +33,11 @@ impl PixelModemEventsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PixelModemEvents` where it lies, field by field.
-pub type PixelModemEventsReader<'a> = rt::TypedReader<'a, PixelModemEventsField<'a>>;
-/// A field of a `perfetto.protos.PixelModemEvents`.
-#[derive(Clone, Copy, Debug)]
-pub enum PixelModemEventsField<'a> {
-    Events(&'a [u8]),
-    EventTimeNanos(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PixelModemEventsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Events(f.bytes()?),
-            16 => Self::EventTimeNanos(f.uint64()?),
-            18 => return rt::run(f, 16),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PixelModemEvents": PixelModemEventsReader, PixelModemEventsField, PixelModemEventsTable;
+    many {
+        Events(&'a [u8]) events = 10 as Bytes;
+        EventTimeNanos(u64) event_time_nanos = 16 | 18 as Uint64;
     }
 }
 
@@ -93,26 +78,10 @@ impl PixelModemTokenDatabaseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PixelModemTokenDatabase` where it lies, field by field.
-pub type PixelModemTokenDatabaseReader<'a> = rt::TypedReader<
-    'a,
-    PixelModemTokenDatabaseField<'a>,
->;
-/// A field of a `perfetto.protos.PixelModemTokenDatabase`.
-#[derive(Clone, Copy, Debug)]
-pub enum PixelModemTokenDatabaseField<'a> {
-    Database(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PixelModemTokenDatabaseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Database(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PixelModemTokenDatabase": PixelModemTokenDatabaseReader, PixelModemTokenDatabaseField, PixelModemTokenDatabaseTable;
+    one {
+        Database(&'a [u8]) database = 10 as Bytes;
     }
 }
 

@@ -30,25 +30,13 @@ impl AndroidUserListWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidUserList` where it lies, field by field.
-pub type AndroidUserListReader<'a> = rt::TypedReader<'a, AndroidUserListField<'a>>;
-/// A field of a `perfetto.protos.AndroidUserList`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidUserListField<'a> {
-    Users(AndroidUserListUserInfoReader<'a>),
-    Error(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidUserListField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Users(AndroidUserListUserInfoReader::new(f.bytes()?)),
-            16 => Self::Error(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidUserList": AndroidUserListReader, AndroidUserListField, AndroidUserListTable;
+    one {
+        Error(i32) error = 16 as Int32;
+    }
+    many {
+        Users(AndroidUserListUserInfoReader<'a>) users = 10 as Message;
     }
 }
 
@@ -87,28 +75,11 @@ impl AndroidUserListUserInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidUserList.UserInfo` where it lies, field by field.
-pub type AndroidUserListUserInfoReader<'a> = rt::TypedReader<
-    'a,
-    AndroidUserListUserInfoField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidUserList.UserInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidUserListUserInfoField<'a> {
-    Type(&'a str),
-    Uid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidUserListUserInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Type(f.string()?),
-            16 => Self::Uid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidUserList.UserInfo": AndroidUserListUserInfoReader, AndroidUserListUserInfoField, AndroidUserListUserInfoTable;
+    one {
+        Type(&'a str) r#type = 10 as String;
+        Uid(i32) uid = 16 as Int32;
     }
 }
 

@@ -49,42 +49,20 @@ impl ChromeBenchmarkMetadataWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeBenchmarkMetadata` where it lies, field by field.
-pub type ChromeBenchmarkMetadataReader<'a> = rt::TypedReader<
-    'a,
-    ChromeBenchmarkMetadataField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeBenchmarkMetadata`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeBenchmarkMetadataField<'a> {
-    BenchmarkStartTimeUs(i64),
-    StoryRunTimeUs(i64),
-    BenchmarkName(&'a str),
-    BenchmarkDescription(&'a str),
-    Label(&'a str),
-    StoryName(&'a str),
-    StoryTags(&'a str),
-    StoryRunIndex(i32),
-    HadFailures(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeBenchmarkMetadataField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BenchmarkStartTimeUs(f.int64()?),
-            16 => Self::StoryRunTimeUs(f.int64()?),
-            26 => Self::BenchmarkName(f.string()?),
-            34 => Self::BenchmarkDescription(f.string()?),
-            42 => Self::Label(f.string()?),
-            50 => Self::StoryName(f.string()?),
-            58 => Self::StoryTags(f.string()?),
-            64 => Self::StoryRunIndex(f.int32()?),
-            72 => Self::HadFailures(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeBenchmarkMetadata": ChromeBenchmarkMetadataReader, ChromeBenchmarkMetadataField, ChromeBenchmarkMetadataTable;
+    one {
+        BenchmarkStartTimeUs(i64) benchmark_start_time_us = 8 as Int64;
+        StoryRunTimeUs(i64) story_run_time_us = 16 as Int64;
+        BenchmarkName(&'a str) benchmark_name = 26 as String;
+        BenchmarkDescription(&'a str) benchmark_description = 34 as String;
+        Label(&'a str) label = 42 as String;
+        StoryName(&'a str) story_name = 50 as String;
+        StoryRunIndex(i32) story_run_index = 64 as Int32;
+        HadFailures(bool) had_failures = 72 as Bool;
+    }
+    many {
+        StoryTags(&'a str) story_tags = 58 as String;
     }
 }
 

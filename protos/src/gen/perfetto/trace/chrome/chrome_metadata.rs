@@ -135,48 +135,19 @@ impl ChromeMetadataPacketWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeMetadataPacket` where it lies, field by field.
-pub type ChromeMetadataPacketReader<'a> = rt::TypedReader<
-    'a,
-    ChromeMetadataPacketField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeMetadataPacket`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeMetadataPacketField<'a> {
-    BackgroundTracingMetadata(BackgroundTracingMetadataReader<'a>),
-    ChromeVersionCode(i32),
-    EnabledCategories(&'a str),
-    FieldTrialHashes(ChromeMetadataPacketFinchHashReader<'a>),
-    AppPackageName(&'a str),
-    AppVersion(&'a str),
-    Channel(u32),
-    OsName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeMetadataPacketField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::BackgroundTracingMetadata(
-                    BackgroundTracingMetadataReader::new(f.bytes()?),
-                )
-            }
-            16 => Self::ChromeVersionCode(f.int32()?),
-            26 => Self::EnabledCategories(f.string()?),
-            34 => {
-                Self::FieldTrialHashes(
-                    ChromeMetadataPacketFinchHashReader::new(f.bytes()?),
-                )
-            }
-            42 => Self::AppPackageName(f.string()?),
-            50 => Self::AppVersion(f.string()?),
-            56 => Self::Channel(f.uint32()?),
-            66 => Self::OsName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeMetadataPacket": ChromeMetadataPacketReader, ChromeMetadataPacketField, ChromeMetadataPacketTable;
+    one {
+        BackgroundTracingMetadata(BackgroundTracingMetadataReader<'a>) background_tracing_metadata = 10 as Message;
+        ChromeVersionCode(i32) chrome_version_code = 16 as Int32;
+        EnabledCategories(&'a str) enabled_categories = 26 as String;
+        AppPackageName(&'a str) app_package_name = 42 as String;
+        AppVersion(&'a str) app_version = 50 as String;
+        Channel(u32) channel = 56 as Uint32;
+        OsName(&'a str) os_name = 66 as String;
+    }
+    many {
+        FieldTrialHashes(ChromeMetadataPacketFinchHashReader<'a>) field_trial_hashes = 34 as Message;
     }
 }
 
@@ -225,28 +196,11 @@ impl ChromeMetadataPacketFinchHashWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeMetadataPacket.FinchHash` where it lies, field by field.
-pub type ChromeMetadataPacketFinchHashReader<'a> = rt::TypedReader<
-    'a,
-    ChromeMetadataPacketFinchHashField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeMetadataPacket.FinchHash`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeMetadataPacketFinchHashField<'a> {
-    Name(u32),
-    Group(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeMetadataPacketFinchHashField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Name(f.uint32()?),
-            16 => Self::Group(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeMetadataPacket.FinchHash": ChromeMetadataPacketFinchHashReader, ChromeMetadataPacketFinchHashField, ChromeMetadataPacketFinchHashTable;
+    one {
+        Name(u32) name = 8 as Uint32;
+        Group(u32) group = 16 as Uint32;
     }
 }
 
@@ -302,38 +256,14 @@ impl BackgroundTracingMetadataWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BackgroundTracingMetadata` where it lies, field by field.
-pub type BackgroundTracingMetadataReader<'a> = rt::TypedReader<
-    'a,
-    BackgroundTracingMetadataField<'a>,
->;
-/// A field of a `perfetto.protos.BackgroundTracingMetadata`.
-#[derive(Clone, Copy, Debug)]
-pub enum BackgroundTracingMetadataField<'a> {
-    TriggeredRule(BackgroundTracingMetadataTriggerRuleReader<'a>),
-    ActiveRules(BackgroundTracingMetadataTriggerRuleReader<'a>),
-    ScenarioNameHash(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BackgroundTracingMetadataField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::TriggeredRule(
-                    BackgroundTracingMetadataTriggerRuleReader::new(f.bytes()?),
-                )
-            }
-            18 => {
-                Self::ActiveRules(
-                    BackgroundTracingMetadataTriggerRuleReader::new(f.bytes()?),
-                )
-            }
-            29 => Self::ScenarioNameHash(f.fixed32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BackgroundTracingMetadata": BackgroundTracingMetadataReader, BackgroundTracingMetadataField, BackgroundTracingMetadataTable;
+    one {
+        TriggeredRule(BackgroundTracingMetadataTriggerRuleReader<'a>) triggered_rule = 10 as Message;
+        ScenarioNameHash(u32) scenario_name_hash = 29 as Fixed32;
+    }
+    many {
+        ActiveRules(BackgroundTracingMetadataTriggerRuleReader<'a>) active_rules = 18 as Message;
     }
 }
 
@@ -403,46 +333,13 @@ impl BackgroundTracingMetadataTriggerRuleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BackgroundTracingMetadata.TriggerRule` where it lies, field by field.
-pub type BackgroundTracingMetadataTriggerRuleReader<'a> = rt::TypedReader<
-    'a,
-    BackgroundTracingMetadataTriggerRuleField<'a>,
->;
-/// A field of a `perfetto.protos.BackgroundTracingMetadata.TriggerRule`.
-#[derive(Clone, Copy, Debug)]
-pub enum BackgroundTracingMetadataTriggerRuleField<'a> {
-    TriggerType(BackgroundTracingMetadataTriggerRuleTriggerType),
-    HistogramRule(BackgroundTracingMetadataTriggerRuleHistogramRuleReader<'a>),
-    NamedRule(BackgroundTracingMetadataTriggerRuleNamedRuleReader<'a>),
-    NameHash(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BackgroundTracingMetadataTriggerRuleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => {
-                Self::TriggerType(
-                    BackgroundTracingMetadataTriggerRuleTriggerType(f.enumeration()?),
-                )
-            }
-            18 => {
-                Self::HistogramRule(
-                    BackgroundTracingMetadataTriggerRuleHistogramRuleReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            26 => {
-                Self::NamedRule(
-                    BackgroundTracingMetadataTriggerRuleNamedRuleReader::new(f.bytes()?),
-                )
-            }
-            37 => Self::NameHash(f.fixed32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BackgroundTracingMetadata.TriggerRule": BackgroundTracingMetadataTriggerRuleReader, BackgroundTracingMetadataTriggerRuleField, BackgroundTracingMetadataTriggerRuleTable;
+    one {
+        TriggerType(BackgroundTracingMetadataTriggerRuleTriggerType) trigger_type = 8 as Enumeration;
+        HistogramRule(BackgroundTracingMetadataTriggerRuleHistogramRuleReader<'a>) histogram_rule = 18 as Message;
+        NamedRule(BackgroundTracingMetadataTriggerRuleNamedRuleReader<'a>) named_rule = 26 as Message;
+        NameHash(u32) name_hash = 37 as Fixed32;
     }
 }
 
@@ -506,31 +403,12 @@ impl BackgroundTracingMetadataTriggerRuleHistogramRuleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule` where it lies, field by field.
-pub type BackgroundTracingMetadataTriggerRuleHistogramRuleReader<'a> = rt::TypedReader<
-    'a,
-    BackgroundTracingMetadataTriggerRuleHistogramRuleField<'a>,
->;
-/// A field of a `perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule`.
-#[derive(Clone, Copy, Debug)]
-pub enum BackgroundTracingMetadataTriggerRuleHistogramRuleField<'a> {
-    HistogramNameHash(u64),
-    HistogramMinTrigger(i64),
-    HistogramMaxTrigger(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a>
-for BackgroundTracingMetadataTriggerRuleHistogramRuleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            9 => Self::HistogramNameHash(f.fixed64()?),
-            16 => Self::HistogramMinTrigger(f.int64()?),
-            24 => Self::HistogramMaxTrigger(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule": BackgroundTracingMetadataTriggerRuleHistogramRuleReader, BackgroundTracingMetadataTriggerRuleHistogramRuleField, BackgroundTracingMetadataTriggerRuleHistogramRuleTable;
+    one {
+        HistogramNameHash(u64) histogram_name_hash = 9 as Fixed64;
+        HistogramMinTrigger(i64) histogram_min_trigger = 16 as Int64;
+        HistogramMaxTrigger(i64) histogram_max_trigger = 24 as Int64;
     }
 }
 
@@ -579,34 +457,11 @@ impl BackgroundTracingMetadataTriggerRuleNamedRuleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule` where it lies, field by field.
-pub type BackgroundTracingMetadataTriggerRuleNamedRuleReader<'a> = rt::TypedReader<
-    'a,
-    BackgroundTracingMetadataTriggerRuleNamedRuleField<'a>,
->;
-/// A field of a `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule`.
-#[derive(Clone, Copy, Debug)]
-pub enum BackgroundTracingMetadataTriggerRuleNamedRuleField<'a> {
-    EventType(BackgroundTracingMetadataTriggerRuleNamedRuleEventType),
-    ContentTriggerNameHash(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BackgroundTracingMetadataTriggerRuleNamedRuleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => {
-                Self::EventType(
-                    BackgroundTracingMetadataTriggerRuleNamedRuleEventType(
-                        f.enumeration()?,
-                    ),
-                )
-            }
-            17 => Self::ContentTriggerNameHash(f.fixed64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule": BackgroundTracingMetadataTriggerRuleNamedRuleReader, BackgroundTracingMetadataTriggerRuleNamedRuleField, BackgroundTracingMetadataTriggerRuleNamedRuleTable;
+    one {
+        EventType(BackgroundTracingMetadataTriggerRuleNamedRuleEventType) event_type = 8 as Enumeration;
+        ContentTriggerNameHash(u64) content_trigger_name_hash = 17 as Fixed64;
     }
 }
 

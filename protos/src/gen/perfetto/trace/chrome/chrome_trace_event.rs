@@ -111,37 +111,19 @@ impl ChromeTracedValueWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeTracedValue` where it lies, field by field.
-pub type ChromeTracedValueReader<'a> = rt::TypedReader<'a, ChromeTracedValueField<'a>>;
-/// A field of a `perfetto.protos.ChromeTracedValue`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeTracedValueField<'a> {
-    NestedType(ChromeTracedValueNestedType),
-    DictKeys(&'a str),
-    DictValues(ChromeTracedValueReader<'a>),
-    ArrayValues(ChromeTracedValueReader<'a>),
-    IntValue(i32),
-    DoubleValue(f64),
-    BoolValue(bool),
-    StringValue(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeTracedValueField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NestedType(ChromeTracedValueNestedType(f.enumeration()?)),
-            18 => Self::DictKeys(f.string()?),
-            26 => Self::DictValues(ChromeTracedValueReader::new(f.bytes()?)),
-            34 => Self::ArrayValues(ChromeTracedValueReader::new(f.bytes()?)),
-            40 => Self::IntValue(f.int32()?),
-            49 => Self::DoubleValue(f.double()?),
-            56 => Self::BoolValue(f.bool()?),
-            66 => Self::StringValue(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeTracedValue": ChromeTracedValueReader, ChromeTracedValueField, ChromeTracedValueTable;
+    one {
+        NestedType(ChromeTracedValueNestedType) nested_type = 8 as Enumeration;
+        IntValue(i32) int_value = 40 as Int32;
+        DoubleValue(f64) double_value = 49 as Double;
+        BoolValue(bool) bool_value = 56 as Bool;
+        StringValue(&'a str) string_value = 66 as String;
+    }
+    many {
+        DictKeys(&'a str) dict_keys = 18 as String;
+        DictValues(ChromeTracedValueReader<'a>) dict_values = 26 as Message;
+        ArrayValues(ChromeTracedValueReader<'a>) array_values = 34 as Message;
     }
 }
 
@@ -186,28 +168,11 @@ impl ChromeStringTableEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeStringTableEntry` where it lies, field by field.
-pub type ChromeStringTableEntryReader<'a> = rt::TypedReader<
-    'a,
-    ChromeStringTableEntryField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeStringTableEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeStringTableEntryField<'a> {
-    Value(&'a str),
-    Index(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeStringTableEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Value(f.string()?),
-            16 => Self::Index(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeStringTableEntry": ChromeStringTableEntryReader, ChromeStringTableEntryField, ChromeStringTableEntryTable;
+    one {
+        Value(&'a str) value = 10 as String;
+        Index(i32) index = 16 as Int32;
     }
 }
 
@@ -281,53 +246,27 @@ impl ChromeTraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeTraceEvent` where it lies, field by field.
-pub type ChromeTraceEventReader<'a> = rt::TypedReader<'a, ChromeTraceEventField<'a>>;
-/// A field of a `perfetto.protos.ChromeTraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeTraceEventField<'a> {
-    Name(&'a str),
-    Timestamp(i64),
-    Phase(i32),
-    ThreadId(i32),
-    Duration(i64),
-    ThreadDuration(i64),
-    Scope(&'a str),
-    Id(u64),
-    Flags(u32),
-    CategoryGroupName(&'a str),
-    ProcessId(i32),
-    ThreadTimestamp(i64),
-    BindId(u64),
-    Args(ChromeTraceEventArgReader<'a>),
-    NameIndex(u32),
-    CategoryGroupNameIndex(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeTraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Timestamp(f.int64()?),
-            24 => Self::Phase(f.int32()?),
-            32 => Self::ThreadId(f.int32()?),
-            40 => Self::Duration(f.int64()?),
-            48 => Self::ThreadDuration(f.int64()?),
-            58 => Self::Scope(f.string()?),
-            64 => Self::Id(f.uint64()?),
-            72 => Self::Flags(f.uint32()?),
-            82 => Self::CategoryGroupName(f.string()?),
-            88 => Self::ProcessId(f.int32()?),
-            96 => Self::ThreadTimestamp(f.int64()?),
-            104 => Self::BindId(f.uint64()?),
-            114 => Self::Args(ChromeTraceEventArgReader::new(f.bytes()?)),
-            120 => Self::NameIndex(f.uint32()?),
-            128 => Self::CategoryGroupNameIndex(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeTraceEvent": ChromeTraceEventReader, ChromeTraceEventField, ChromeTraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Timestamp(i64) timestamp = 16 as Int64;
+        Phase(i32) phase = 24 as Int32;
+        ThreadId(i32) thread_id = 32 as Int32;
+        Duration(i64) duration = 40 as Int64;
+        ThreadDuration(i64) thread_duration = 48 as Int64;
+        Scope(&'a str) scope = 58 as String;
+        Id(u64) id = 64 as Uint64;
+        Flags(u32) flags = 72 as Uint32;
+        CategoryGroupName(&'a str) category_group_name = 82 as String;
+        ProcessId(i32) process_id = 88 as Int32;
+        ThreadTimestamp(i64) thread_timestamp = 96 as Int64;
+        BindId(u64) bind_id = 104 as Uint64;
+        NameIndex(u32) name_index = 120 as Uint32;
+        CategoryGroupNameIndex(u32) category_group_name_index = 128 as Uint32;
+    }
+    many {
+        Args(ChromeTraceEventArgReader<'a>) args = 114 as Message;
     }
 }
 
@@ -407,44 +346,21 @@ impl ChromeTraceEventArgWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeTraceEvent.Arg` where it lies, field by field.
-pub type ChromeTraceEventArgReader<'a> = rt::TypedReader<
-    'a,
-    ChromeTraceEventArgField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeTraceEvent.Arg`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeTraceEventArgField<'a> {
-    Name(&'a str),
-    BoolValue(bool),
-    UintValue(u64),
-    IntValue(i64),
-    DoubleValue(f64),
-    StringValue(&'a str),
-    PointerValue(u64),
-    JsonValue(&'a str),
-    TracedValue(ChromeTracedValueReader<'a>),
-    NameIndex(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeTraceEventArgField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::BoolValue(f.bool()?),
-            24 => Self::UintValue(f.uint64()?),
-            32 => Self::IntValue(f.int64()?),
-            41 => Self::DoubleValue(f.double()?),
-            50 => Self::StringValue(f.string()?),
-            56 => Self::PointerValue(f.uint64()?),
-            66 => Self::JsonValue(f.string()?),
-            82 => Self::TracedValue(ChromeTracedValueReader::new(f.bytes()?)),
-            72 => Self::NameIndex(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeTraceEvent.Arg": ChromeTraceEventArgReader, ChromeTraceEventArgField, ChromeTraceEventArgTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        NameIndex(u32) name_index = 72 as Uint32;
+    }
+    oneof value {
+        BoolValue(bool) bool_value = 16 as Bool;
+        UintValue(u64) uint_value = 24 as Uint64;
+        IntValue(i64) int_value = 32 as Int64;
+        DoubleValue(f64) double_value = 41 as Double;
+        StringValue(&'a str) string_value = 50 as String;
+        PointerValue(u64) pointer_value = 56 as Uint64;
+        JsonValue(&'a str) json_value = 66 as String;
+        TracedValue(ChromeTracedValueReader<'a>) traced_value = 82 as Message;
     }
 }
 
@@ -504,31 +420,16 @@ impl ChromeMetadataWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeMetadata` where it lies, field by field.
-pub type ChromeMetadataReader<'a> = rt::TypedReader<'a, ChromeMetadataField<'a>>;
-/// A field of a `perfetto.protos.ChromeMetadata`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeMetadataField<'a> {
-    Name(&'a str),
-    StringValue(&'a str),
-    BoolValue(bool),
-    IntValue(i64),
-    JsonValue(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeMetadataField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            18 => Self::StringValue(f.string()?),
-            24 => Self::BoolValue(f.bool()?),
-            32 => Self::IntValue(f.int64()?),
-            42 => Self::JsonValue(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeMetadata": ChromeMetadataReader, ChromeMetadataField, ChromeMetadataTable;
+    one {
+        Name(&'a str) name = 10 as String;
+    }
+    oneof value {
+        StringValue(&'a str) string_value = 18 as String;
+        BoolValue(bool) bool_value = 24 as Bool;
+        IntValue(i64) int_value = 32 as Int64;
+        JsonValue(&'a str) json_value = 42 as String;
     }
 }
 
@@ -573,28 +474,11 @@ impl ChromeLegacyJsonTraceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeLegacyJsonTrace` where it lies, field by field.
-pub type ChromeLegacyJsonTraceReader<'a> = rt::TypedReader<
-    'a,
-    ChromeLegacyJsonTraceField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeLegacyJsonTrace`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeLegacyJsonTraceField<'a> {
-    Type(ChromeLegacyJsonTraceTraceType),
-    Data(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeLegacyJsonTraceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Type(ChromeLegacyJsonTraceTraceType(f.enumeration()?)),
-            18 => Self::Data(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeLegacyJsonTrace": ChromeLegacyJsonTraceReader, ChromeLegacyJsonTraceField, ChromeLegacyJsonTraceTable;
+    one {
+        Type(ChromeLegacyJsonTraceTraceType) r#type = 8 as Enumeration;
+        Data(&'a str) data = 18 as String;
     }
 }
 
@@ -659,31 +543,14 @@ impl ChromeEventBundleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeEventBundle` where it lies, field by field.
-pub type ChromeEventBundleReader<'a> = rt::TypedReader<'a, ChromeEventBundleField<'a>>;
-/// A field of a `perfetto.protos.ChromeEventBundle`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeEventBundleField<'a> {
-    TraceEvents(ChromeTraceEventReader<'a>),
-    Metadata(ChromeMetadataReader<'a>),
-    StringTable(ChromeStringTableEntryReader<'a>),
-    LegacyFtraceOutput(&'a str),
-    LegacyJsonTrace(ChromeLegacyJsonTraceReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeEventBundleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::TraceEvents(ChromeTraceEventReader::new(f.bytes()?)),
-            18 => Self::Metadata(ChromeMetadataReader::new(f.bytes()?)),
-            26 => Self::StringTable(ChromeStringTableEntryReader::new(f.bytes()?)),
-            34 => Self::LegacyFtraceOutput(f.string()?),
-            42 => Self::LegacyJsonTrace(ChromeLegacyJsonTraceReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeEventBundle": ChromeEventBundleReader, ChromeEventBundleField, ChromeEventBundleTable;
+    many {
+        TraceEvents(ChromeTraceEventReader<'a>) trace_events = 10 as Message;
+        Metadata(ChromeMetadataReader<'a>) metadata = 18 as Message;
+        StringTable(ChromeStringTableEntryReader<'a>) string_table = 26 as Message;
+        LegacyFtraceOutput(&'a str) legacy_ftrace_output = 34 as String;
+        LegacyJsonTrace(ChromeLegacyJsonTraceReader<'a>) legacy_json_trace = 42 as Message;
     }
 }
 

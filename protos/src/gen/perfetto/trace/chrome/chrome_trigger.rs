@@ -32,27 +32,12 @@ impl ChromeTriggerWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeTrigger` where it lies, field by field.
-pub type ChromeTriggerReader<'a> = rt::TypedReader<'a, ChromeTriggerField<'a>>;
-/// A field of a `perfetto.protos.ChromeTrigger`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeTriggerField<'a> {
-    TriggerName(&'a str),
-    TriggerNameHash(u32),
-    FlowId(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeTriggerField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::TriggerName(f.string()?),
-            21 => Self::TriggerNameHash(f.fixed32()?),
-            25 => Self::FlowId(f.fixed64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeTrigger": ChromeTriggerReader, ChromeTriggerField, ChromeTriggerTable;
+    one {
+        TriggerName(&'a str) trigger_name = 10 as String;
+        TriggerNameHash(u32) trigger_name_hash = 21 as Fixed32;
+        FlowId(u64) flow_id = 25 as Fixed64;
     }
 }
 

@@ -293,27 +293,12 @@ impl V8StringWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.V8String` where it lies, field by field.
-pub type V8StringReader<'a> = rt::TypedReader<'a, V8StringField<'a>>;
-/// A field of a `perfetto.protos.V8String`.
-#[derive(Clone, Copy, Debug)]
-pub enum V8StringField<'a> {
-    Latin1(&'a [u8]),
-    Utf16Le(&'a [u8]),
-    Utf16Be(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for V8StringField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Latin1(f.bytes()?),
-            18 => Self::Utf16Le(f.bytes()?),
-            26 => Self::Utf16Be(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.V8String": V8StringReader, V8StringField, V8StringTable;
+    oneof encoded_string {
+        Latin1(&'a [u8]) latin1 = 10 as Bytes;
+        Utf16Le(&'a [u8]) utf16_le = 18 as Bytes;
+        Utf16Be(&'a [u8]) utf16_be = 26 as Bytes;
     }
 }
 
@@ -376,29 +361,15 @@ impl InternedV8StringWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InternedV8String` where it lies, field by field.
-pub type InternedV8StringReader<'a> = rt::TypedReader<'a, InternedV8StringField<'a>>;
-/// A field of a `perfetto.protos.InternedV8String`.
-#[derive(Clone, Copy, Debug)]
-pub enum InternedV8StringField<'a> {
-    Iid(u64),
-    Latin1(&'a [u8]),
-    Utf16Le(&'a [u8]),
-    Utf16Be(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InternedV8StringField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => Self::Latin1(f.bytes()?),
-            26 => Self::Utf16Le(f.bytes()?),
-            34 => Self::Utf16Be(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InternedV8String": InternedV8StringReader, InternedV8StringField, InternedV8StringTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+    }
+    oneof encoded_string {
+        Latin1(&'a [u8]) latin1 = 18 as Bytes;
+        Utf16Le(&'a [u8]) utf16_le = 26 as Bytes;
+        Utf16Be(&'a [u8]) utf16_be = 34 as Bytes;
     }
 }
 
@@ -450,31 +421,14 @@ impl InternedV8JsScriptWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InternedV8JsScript` where it lies, field by field.
-pub type InternedV8JsScriptReader<'a> = rt::TypedReader<'a, InternedV8JsScriptField<'a>>;
-/// A field of a `perfetto.protos.InternedV8JsScript`.
-#[derive(Clone, Copy, Debug)]
-pub enum InternedV8JsScriptField<'a> {
-    Iid(u64),
-    ScriptId(i32),
-    Type(InternedV8JsScriptType),
-    Name(V8StringReader<'a>),
-    Source(V8StringReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InternedV8JsScriptField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            16 => Self::ScriptId(f.int32()?),
-            24 => Self::Type(InternedV8JsScriptType(f.enumeration()?)),
-            34 => Self::Name(V8StringReader::new(f.bytes()?)),
-            42 => Self::Source(V8StringReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InternedV8JsScript": InternedV8JsScriptReader, InternedV8JsScriptField, InternedV8JsScriptTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        ScriptId(i32) script_id = 16 as Int32;
+        Type(InternedV8JsScriptType) r#type = 24 as Enumeration;
+        Name(V8StringReader<'a>) name = 34 as Message;
+        Source(V8StringReader<'a>) source = 42 as Message;
     }
 }
 
@@ -524,32 +478,13 @@ impl InternedV8WasmScriptWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InternedV8WasmScript` where it lies, field by field.
-pub type InternedV8WasmScriptReader<'a> = rt::TypedReader<
-    'a,
-    InternedV8WasmScriptField<'a>,
->;
-/// A field of a `perfetto.protos.InternedV8WasmScript`.
-#[derive(Clone, Copy, Debug)]
-pub enum InternedV8WasmScriptField<'a> {
-    Iid(u64),
-    ScriptId(i32),
-    Url(&'a str),
-    WireBytes(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InternedV8WasmScriptField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            16 => Self::ScriptId(f.int32()?),
-            26 => Self::Url(f.string()?),
-            34 => Self::WireBytes(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InternedV8WasmScript": InternedV8WasmScriptReader, InternedV8WasmScriptField, InternedV8WasmScriptTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        ScriptId(i32) script_id = 16 as Int32;
+        Url(&'a str) url = 26 as String;
+        WireBytes(&'a [u8]) wire_bytes = 34 as Bytes;
     }
 }
 
@@ -608,40 +543,17 @@ impl InternedV8JsFunctionWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InternedV8JsFunction` where it lies, field by field.
-pub type InternedV8JsFunctionReader<'a> = rt::TypedReader<
-    'a,
-    InternedV8JsFunctionField<'a>,
->;
-/// A field of a `perfetto.protos.InternedV8JsFunction`.
-#[derive(Clone, Copy, Debug)]
-pub enum InternedV8JsFunctionField<'a> {
-    Iid(u64),
-    V8JsFunctionNameIid(u64),
-    V8JsScriptIid(u64),
-    IsToplevel(bool),
-    Kind(InternedV8JsFunctionKind),
-    ByteOffset(u32),
-    Line(u32),
-    Column(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InternedV8JsFunctionField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            16 => Self::V8JsFunctionNameIid(f.uint64()?),
-            24 => Self::V8JsScriptIid(f.uint64()?),
-            32 => Self::IsToplevel(f.bool()?),
-            40 => Self::Kind(InternedV8JsFunctionKind(f.enumeration()?)),
-            48 => Self::ByteOffset(f.uint32()?),
-            56 => Self::Line(f.uint32()?),
-            64 => Self::Column(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InternedV8JsFunction": InternedV8JsFunctionReader, InternedV8JsFunctionField, InternedV8JsFunctionTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        V8JsFunctionNameIid(u64) v8_js_function_name_iid = 16 as Uint64;
+        V8JsScriptIid(u64) v8_js_script_iid = 24 as Uint64;
+        IsToplevel(bool) is_toplevel = 32 as Bool;
+        Kind(InternedV8JsFunctionKind) kind = 40 as Enumeration;
+        ByteOffset(u32) byte_offset = 48 as Uint32;
+        Line(u32) line = 56 as Uint32;
+        Column(u32) column = 64 as Uint32;
     }
 }
 
@@ -704,33 +616,15 @@ impl InternedV8IsolateWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InternedV8Isolate` where it lies, field by field.
-pub type InternedV8IsolateReader<'a> = rt::TypedReader<'a, InternedV8IsolateField<'a>>;
-/// A field of a `perfetto.protos.InternedV8Isolate`.
-#[derive(Clone, Copy, Debug)]
-pub enum InternedV8IsolateField<'a> {
-    Iid(u64),
-    Pid(u32),
-    IsolateId(i32),
-    CodeRange(InternedV8IsolateCodeRangeReader<'a>),
-    EmbeddedBlobCodeStartAddress(u64),
-    EmbeddedBlobCodeSize(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InternedV8IsolateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            16 => Self::Pid(f.uint32()?),
-            24 => Self::IsolateId(f.int32()?),
-            34 => Self::CodeRange(InternedV8IsolateCodeRangeReader::new(f.bytes()?)),
-            40 => Self::EmbeddedBlobCodeStartAddress(f.uint64()?),
-            48 => Self::EmbeddedBlobCodeSize(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InternedV8Isolate": InternedV8IsolateReader, InternedV8IsolateField, InternedV8IsolateTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Pid(u32) pid = 16 as Uint32;
+        IsolateId(i32) isolate_id = 24 as Int32;
+        CodeRange(InternedV8IsolateCodeRangeReader<'a>) code_range = 34 as Message;
+        EmbeddedBlobCodeStartAddress(u64) embedded_blob_code_start_address = 40 as Uint64;
+        EmbeddedBlobCodeSize(u64) embedded_blob_code_size = 48 as Uint64;
     }
 }
 
@@ -780,32 +674,13 @@ impl InternedV8IsolateCodeRangeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InternedV8Isolate.CodeRange` where it lies, field by field.
-pub type InternedV8IsolateCodeRangeReader<'a> = rt::TypedReader<
-    'a,
-    InternedV8IsolateCodeRangeField<'a>,
->;
-/// A field of a `perfetto.protos.InternedV8Isolate.CodeRange`.
-#[derive(Clone, Copy, Debug)]
-pub enum InternedV8IsolateCodeRangeField<'a> {
-    BaseAddress(u64),
-    Size(u64),
-    EmbeddedBlobCodeCopyStartAddress(u64),
-    IsProcessWide(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InternedV8IsolateCodeRangeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BaseAddress(f.uint64()?),
-            16 => Self::Size(f.uint64()?),
-            24 => Self::EmbeddedBlobCodeCopyStartAddress(f.uint64()?),
-            32 => Self::IsProcessWide(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InternedV8Isolate.CodeRange": InternedV8IsolateCodeRangeReader, InternedV8IsolateCodeRangeField, InternedV8IsolateCodeRangeTable;
+    one {
+        BaseAddress(u64) base_address = 8 as Uint64;
+        Size(u64) size = 16 as Uint64;
+        EmbeddedBlobCodeCopyStartAddress(u64) embedded_blob_code_copy_start_address = 24 as Uint64;
+        IsProcessWide(bool) is_process_wide = 32 as Bool;
     }
 }
 
@@ -913,43 +788,24 @@ impl V8JsCodeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.V8JsCode` where it lies, field by field.
-pub type V8JsCodeReader<'a> = rt::TypedReader<'a, V8JsCodeField<'a>>;
-/// A field of a `perfetto.protos.V8JsCode`.
-#[derive(Clone, Copy, Debug)]
-pub enum V8JsCodeField<'a> {
-    V8IsolateIid(u64),
-    Tid(u32),
-    V8JsFunctionIid(u64),
-    Tier(V8JsCodeTier),
-    InstructionStart(u64),
-    InstructionSizeBytes(u64),
-    MachineCode(&'a [u8]),
-    Bytecode(&'a [u8]),
-    SourcePositions(&'a [u8]),
-    BytecodePositions(&'a [u8]),
-    InlinedBytecodePositions(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for V8JsCodeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::V8IsolateIid(f.uint64()?),
-            16 => Self::Tid(f.uint32()?),
-            24 => Self::V8JsFunctionIid(f.uint64()?),
-            32 => Self::Tier(V8JsCodeTier(f.enumeration()?)),
-            40 => Self::InstructionStart(f.uint64()?),
-            48 => Self::InstructionSizeBytes(f.uint64()?),
-            58 => Self::MachineCode(f.bytes()?),
-            66 => Self::Bytecode(f.bytes()?),
-            74 => Self::SourcePositions(f.bytes()?),
-            82 => Self::BytecodePositions(f.bytes()?),
-            90 => Self::InlinedBytecodePositions(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.V8JsCode": V8JsCodeReader, V8JsCodeField, V8JsCodeTable;
+    one {
+        V8IsolateIid(u64) v8_isolate_iid = 8 as Uint64;
+        Tid(u32) tid = 16 as Uint32;
+        V8JsFunctionIid(u64) v8_js_function_iid = 24 as Uint64;
+        Tier(V8JsCodeTier) tier = 32 as Enumeration;
+        InstructionStart(u64) instruction_start = 40 as Uint64;
+        InstructionSizeBytes(u64) instruction_size_bytes = 48 as Uint64;
+    }
+    oneof instructions {
+        MachineCode(&'a [u8]) machine_code = 58 as Bytes;
+        Bytecode(&'a [u8]) bytecode = 66 as Bytes;
+    }
+    oneof source_map {
+        SourcePositions(&'a [u8]) source_positions = 74 as Bytes;
+        BytecodePositions(&'a [u8]) bytecode_positions = 82 as Bytes;
+        InlinedBytecodePositions(&'a [u8]) inlined_bytecode_positions = 90 as Bytes;
     }
 }
 
@@ -1020,37 +876,17 @@ impl V8InternalCodeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.V8InternalCode` where it lies, field by field.
-pub type V8InternalCodeReader<'a> = rt::TypedReader<'a, V8InternalCodeField<'a>>;
-/// A field of a `perfetto.protos.V8InternalCode`.
-#[derive(Clone, Copy, Debug)]
-pub enum V8InternalCodeField<'a> {
-    V8IsolateIid(u64),
-    Tid(u32),
-    Name(&'a str),
-    Type(V8InternalCodeType),
-    BuiltinId(i32),
-    InstructionStart(u64),
-    InstructionSizeBytes(u64),
-    MachineCode(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for V8InternalCodeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::V8IsolateIid(f.uint64()?),
-            16 => Self::Tid(f.uint32()?),
-            26 => Self::Name(f.string()?),
-            32 => Self::Type(V8InternalCodeType(f.enumeration()?)),
-            40 => Self::BuiltinId(f.int32()?),
-            48 => Self::InstructionStart(f.uint64()?),
-            56 => Self::InstructionSizeBytes(f.uint64()?),
-            66 => Self::MachineCode(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.V8InternalCode": V8InternalCodeReader, V8InternalCodeField, V8InternalCodeTable;
+    one {
+        V8IsolateIid(u64) v8_isolate_iid = 8 as Uint64;
+        Tid(u32) tid = 16 as Uint32;
+        Name(&'a str) name = 26 as String;
+        Type(V8InternalCodeType) r#type = 32 as Enumeration;
+        BuiltinId(i32) builtin_id = 40 as Int32;
+        InstructionStart(u64) instruction_start = 48 as Uint64;
+        InstructionSizeBytes(u64) instruction_size_bytes = 56 as Uint64;
+        MachineCode(&'a [u8]) machine_code = 66 as Bytes;
     }
 }
 
@@ -1125,39 +961,18 @@ impl V8WasmCodeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.V8WasmCode` where it lies, field by field.
-pub type V8WasmCodeReader<'a> = rt::TypedReader<'a, V8WasmCodeField<'a>>;
-/// A field of a `perfetto.protos.V8WasmCode`.
-#[derive(Clone, Copy, Debug)]
-pub enum V8WasmCodeField<'a> {
-    V8IsolateIid(u64),
-    Tid(u32),
-    V8WasmScriptIid(u64),
-    FunctionName(&'a str),
-    Tier(V8WasmCodeTier),
-    CodeOffsetInModule(i32),
-    InstructionStart(u64),
-    InstructionSizeBytes(u64),
-    MachineCode(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for V8WasmCodeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::V8IsolateIid(f.uint64()?),
-            16 => Self::Tid(f.uint32()?),
-            24 => Self::V8WasmScriptIid(f.uint64()?),
-            34 => Self::FunctionName(f.string()?),
-            40 => Self::Tier(V8WasmCodeTier(f.enumeration()?)),
-            48 => Self::CodeOffsetInModule(f.int32()?),
-            56 => Self::InstructionStart(f.uint64()?),
-            64 => Self::InstructionSizeBytes(f.uint64()?),
-            74 => Self::MachineCode(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.V8WasmCode": V8WasmCodeReader, V8WasmCodeField, V8WasmCodeTable;
+    one {
+        V8IsolateIid(u64) v8_isolate_iid = 8 as Uint64;
+        Tid(u32) tid = 16 as Uint32;
+        V8WasmScriptIid(u64) v8_wasm_script_iid = 24 as Uint64;
+        FunctionName(&'a str) function_name = 34 as String;
+        Tier(V8WasmCodeTier) tier = 40 as Enumeration;
+        CodeOffsetInModule(i32) code_offset_in_module = 48 as Int32;
+        InstructionStart(u64) instruction_start = 56 as Uint64;
+        InstructionSizeBytes(u64) instruction_size_bytes = 64 as Uint64;
+        MachineCode(&'a [u8]) machine_code = 74 as Bytes;
     }
 }
 
@@ -1219,33 +1034,15 @@ impl V8RegExpCodeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.V8RegExpCode` where it lies, field by field.
-pub type V8RegExpCodeReader<'a> = rt::TypedReader<'a, V8RegExpCodeField<'a>>;
-/// A field of a `perfetto.protos.V8RegExpCode`.
-#[derive(Clone, Copy, Debug)]
-pub enum V8RegExpCodeField<'a> {
-    V8IsolateIid(u64),
-    Tid(u32),
-    Pattern(V8StringReader<'a>),
-    InstructionStart(u64),
-    InstructionSizeBytes(u64),
-    MachineCode(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for V8RegExpCodeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::V8IsolateIid(f.uint64()?),
-            16 => Self::Tid(f.uint32()?),
-            26 => Self::Pattern(V8StringReader::new(f.bytes()?)),
-            32 => Self::InstructionStart(f.uint64()?),
-            40 => Self::InstructionSizeBytes(f.uint64()?),
-            50 => Self::MachineCode(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.V8RegExpCode": V8RegExpCodeReader, V8RegExpCodeField, V8RegExpCodeTable;
+    one {
+        V8IsolateIid(u64) v8_isolate_iid = 8 as Uint64;
+        Tid(u32) tid = 16 as Uint32;
+        Pattern(V8StringReader<'a>) pattern = 26 as Message;
+        InstructionStart(u64) instruction_start = 32 as Uint64;
+        InstructionSizeBytes(u64) instruction_size_bytes = 40 as Uint64;
+        MachineCode(&'a [u8]) machine_code = 50 as Bytes;
     }
 }
 
@@ -1322,35 +1119,18 @@ impl V8CodeMoveWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.V8CodeMove` where it lies, field by field.
-pub type V8CodeMoveReader<'a> = rt::TypedReader<'a, V8CodeMoveField<'a>>;
-/// A field of a `perfetto.protos.V8CodeMove`.
-#[derive(Clone, Copy, Debug)]
-pub enum V8CodeMoveField<'a> {
-    IsolateIid(u64),
-    Tid(u32),
-    FromInstructionStartAddress(u64),
-    ToInstructionStartAddress(u64),
-    InstructionSizeBytes(u64),
-    ToMachineCode(&'a [u8]),
-    ToBytecode(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for V8CodeMoveField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::IsolateIid(f.uint64()?),
-            16 => Self::Tid(f.uint32()?),
-            24 => Self::FromInstructionStartAddress(f.uint64()?),
-            32 => Self::ToInstructionStartAddress(f.uint64()?),
-            40 => Self::InstructionSizeBytes(f.uint64()?),
-            50 => Self::ToMachineCode(f.bytes()?),
-            58 => Self::ToBytecode(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.V8CodeMove": V8CodeMoveReader, V8CodeMoveField, V8CodeMoveTable;
+    one {
+        IsolateIid(u64) isolate_iid = 8 as Uint64;
+        Tid(u32) tid = 16 as Uint32;
+        FromInstructionStartAddress(u64) from_instruction_start_address = 24 as Uint64;
+        ToInstructionStartAddress(u64) to_instruction_start_address = 32 as Uint64;
+        InstructionSizeBytes(u64) instruction_size_bytes = 40 as Uint64;
+    }
+    oneof to_instructions {
+        ToMachineCode(&'a [u8]) to_machine_code = 50 as Bytes;
+        ToBytecode(&'a [u8]) to_bytecode = 58 as Bytes;
     }
 }
 
@@ -1392,23 +1172,10 @@ impl V8CodeDefaultsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.V8CodeDefaults` where it lies, field by field.
-pub type V8CodeDefaultsReader<'a> = rt::TypedReader<'a, V8CodeDefaultsField<'a>>;
-/// A field of a `perfetto.protos.V8CodeDefaults`.
-#[derive(Clone, Copy, Debug)]
-pub enum V8CodeDefaultsField<'a> {
-    Tid(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for V8CodeDefaultsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Tid(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.V8CodeDefaults": V8CodeDefaultsReader, V8CodeDefaultsField, V8CodeDefaultsTable;
+    one {
+        Tid(u32) tid = 8 as Uint32;
     }
 }
 

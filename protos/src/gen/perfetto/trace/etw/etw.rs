@@ -360,55 +360,28 @@ impl CSwitchEtwEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CSwitchEtwEvent` where it lies, field by field.
-pub type CSwitchEtwEventReader<'a> = rt::TypedReader<'a, CSwitchEtwEventField<'a>>;
-/// A field of a `perfetto.protos.CSwitchEtwEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CSwitchEtwEventField<'a> {
-    NewThreadId(u32),
-    OldThreadId(u32),
-    NewThreadPriority(i32),
-    OldThreadPriority(i32),
-    PreviousCState(u32),
-    OldThreadWaitReason(CSwitchEtwEventOldThreadWaitReason),
-    OldThreadWaitReasonInt(i32),
-    OldThreadWaitMode(CSwitchEtwEventOldThreadWaitMode),
-    OldThreadWaitModeInt(i32),
-    OldThreadState(CSwitchEtwEventOldThreadState),
-    OldThreadStateInt(i32),
-    OldThreadWaitIdealProcessor(i32),
-    NewThreadWaitTime(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CSwitchEtwEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NewThreadId(f.uint32()?),
-            16 => Self::OldThreadId(f.uint32()?),
-            24 => Self::NewThreadPriority(f.sint32()?),
-            32 => Self::OldThreadPriority(f.sint32()?),
-            40 => Self::PreviousCState(f.uint32()?),
-            48 => {
-                Self::OldThreadWaitReason(
-                    CSwitchEtwEventOldThreadWaitReason(f.enumeration()?),
-                )
-            }
-            88 => Self::OldThreadWaitReasonInt(f.int32()?),
-            56 => {
-                Self::OldThreadWaitMode(
-                    CSwitchEtwEventOldThreadWaitMode(f.enumeration()?),
-                )
-            }
-            96 => Self::OldThreadWaitModeInt(f.int32()?),
-            64 => Self::OldThreadState(CSwitchEtwEventOldThreadState(f.enumeration()?)),
-            104 => Self::OldThreadStateInt(f.sint32()?),
-            72 => Self::OldThreadWaitIdealProcessor(f.sint32()?),
-            80 => Self::NewThreadWaitTime(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CSwitchEtwEvent": CSwitchEtwEventReader, CSwitchEtwEventField, CSwitchEtwEventTable;
+    one {
+        NewThreadId(u32) new_thread_id = 8 as Uint32;
+        OldThreadId(u32) old_thread_id = 16 as Uint32;
+        NewThreadPriority(i32) new_thread_priority = 24 as Sint32;
+        OldThreadPriority(i32) old_thread_priority = 32 as Sint32;
+        PreviousCState(u32) previous_c_state = 40 as Uint32;
+        OldThreadWaitIdealProcessor(i32) old_thread_wait_ideal_processor = 72 as Sint32;
+        NewThreadWaitTime(u32) new_thread_wait_time = 80 as Uint32;
+    }
+    oneof old_thread_wait_reason_enum_or_int {
+        OldThreadWaitReason(CSwitchEtwEventOldThreadWaitReason) old_thread_wait_reason = 48 as Enumeration;
+        OldThreadWaitReasonInt(i32) old_thread_wait_reason_int = 88 as Int32;
+    }
+    oneof old_thread_wait_mode_enum_or_int {
+        OldThreadWaitMode(CSwitchEtwEventOldThreadWaitMode) old_thread_wait_mode = 56 as Enumeration;
+        OldThreadWaitModeInt(i32) old_thread_wait_mode_int = 96 as Int32;
+    }
+    oneof old_thread_state_enum_or_int {
+        OldThreadState(CSwitchEtwEventOldThreadState) old_thread_state = 64 as Enumeration;
+        OldThreadStateInt(i32) old_thread_state_int = 104 as Sint32;
     }
 }
 
@@ -507,36 +480,19 @@ impl ReadyThreadEtwEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ReadyThreadEtwEvent` where it lies, field by field.
-pub type ReadyThreadEtwEventReader<'a> = rt::TypedReader<
-    'a,
-    ReadyThreadEtwEventField<'a>,
->;
-/// A field of a `perfetto.protos.ReadyThreadEtwEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ReadyThreadEtwEventField<'a> {
-    TThreadId(u32),
-    AdjustReason(ReadyThreadEtwEventAdjustReason),
-    AdjustReasonInt(i32),
-    AdjustIncrement(i32),
-    Flag(ReadyThreadEtwEventTraceFlag),
-    FlagInt(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ReadyThreadEtwEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TThreadId(f.uint32()?),
-            16 => Self::AdjustReason(ReadyThreadEtwEventAdjustReason(f.enumeration()?)),
-            40 => Self::AdjustReasonInt(f.int32()?),
-            24 => Self::AdjustIncrement(f.sint32()?),
-            32 => Self::Flag(ReadyThreadEtwEventTraceFlag(f.enumeration()?)),
-            48 => Self::FlagInt(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ReadyThreadEtwEvent": ReadyThreadEtwEventReader, ReadyThreadEtwEventField, ReadyThreadEtwEventTable;
+    one {
+        TThreadId(u32) t_thread_id = 8 as Uint32;
+        AdjustIncrement(i32) adjust_increment = 24 as Sint32;
+    }
+    oneof adjust_reason_enum_or_int {
+        AdjustReason(ReadyThreadEtwEventAdjustReason) adjust_reason = 16 as Enumeration;
+        AdjustReasonInt(i32) adjust_reason_int = 40 as Int32;
+    }
+    oneof flag_enum_or_int {
+        Flag(ReadyThreadEtwEventTraceFlag) flag = 32 as Enumeration;
+        FlagInt(i32) flag_int = 48 as Int32;
     }
 }
 
@@ -632,49 +588,24 @@ impl MemInfoEtwEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MemInfoEtwEvent` where it lies, field by field.
-pub type MemInfoEtwEventReader<'a> = rt::TypedReader<'a, MemInfoEtwEventField<'a>>;
-/// A field of a `perfetto.protos.MemInfoEtwEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MemInfoEtwEventField<'a> {
-    PriorityLevels(u32),
-    ZeroPageCount(u64),
-    FreePageCount(u64),
-    ModifiedPageCount(u64),
-    ModifiedNoWritePageCount(u64),
-    BadPageCount(u64),
-    StandbyPageCounts(u64),
-    RepurposedPageCounts(u64),
-    ModifiedPageCountPageFile(u64),
-    PagedPoolPageCount(u64),
-    NonPagedPoolPageCount(u64),
-    MdlPageCount(u64),
-    CommitPageCount(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MemInfoEtwEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::PriorityLevels(f.uint32()?),
-            16 => Self::ZeroPageCount(f.uint64()?),
-            24 => Self::FreePageCount(f.uint64()?),
-            32 => Self::ModifiedPageCount(f.uint64()?),
-            40 => Self::ModifiedNoWritePageCount(f.uint64()?),
-            48 => Self::BadPageCount(f.uint64()?),
-            56 => Self::StandbyPageCounts(f.uint64()?),
-            58 => return rt::run(f, 56),
-            64 => Self::RepurposedPageCounts(f.uint64()?),
-            66 => return rt::run(f, 64),
-            72 => Self::ModifiedPageCountPageFile(f.uint64()?),
-            80 => Self::PagedPoolPageCount(f.uint64()?),
-            88 => Self::NonPagedPoolPageCount(f.uint64()?),
-            96 => Self::MdlPageCount(f.uint64()?),
-            104 => Self::CommitPageCount(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MemInfoEtwEvent": MemInfoEtwEventReader, MemInfoEtwEventField, MemInfoEtwEventTable;
+    one {
+        PriorityLevels(u32) priority_levels = 8 as Uint32;
+        ZeroPageCount(u64) zero_page_count = 16 as Uint64;
+        FreePageCount(u64) free_page_count = 24 as Uint64;
+        ModifiedPageCount(u64) modified_page_count = 32 as Uint64;
+        ModifiedNoWritePageCount(u64) modified_no_write_page_count = 40 as Uint64;
+        BadPageCount(u64) bad_page_count = 48 as Uint64;
+        ModifiedPageCountPageFile(u64) modified_page_count_page_file = 72 as Uint64;
+        PagedPoolPageCount(u64) paged_pool_page_count = 80 as Uint64;
+        NonPagedPoolPageCount(u64) non_paged_pool_page_count = 88 as Uint64;
+        MdlPageCount(u64) mdl_page_count = 96 as Uint64;
+        CommitPageCount(u64) commit_page_count = 104 as Uint64;
+    }
+    many {
+        StandbyPageCounts(u64) standby_page_counts = 56 | 58 as Uint64;
+        RepurposedPageCounts(u64) repurposed_page_counts = 64 | 66 as Uint64;
     }
 }
 
@@ -734,38 +665,16 @@ impl FileIoCreateEtwEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FileIoCreateEtwEvent` where it lies, field by field.
-pub type FileIoCreateEtwEventReader<'a> = rt::TypedReader<
-    'a,
-    FileIoCreateEtwEventField<'a>,
->;
-/// A field of a `perfetto.protos.FileIoCreateEtwEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FileIoCreateEtwEventField<'a> {
-    IrpPtr(u64),
-    FileObject(u64),
-    Ttid(u32),
-    CreateOptions(u32),
-    FileAttributes(u32),
-    ShareAccess(u32),
-    OpenPath(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FileIoCreateEtwEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::IrpPtr(f.uint64()?),
-            16 => Self::FileObject(f.uint64()?),
-            24 => Self::Ttid(f.uint32()?),
-            32 => Self::CreateOptions(f.uint32()?),
-            40 => Self::FileAttributes(f.uint32()?),
-            48 => Self::ShareAccess(f.uint32()?),
-            58 => Self::OpenPath(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FileIoCreateEtwEvent": FileIoCreateEtwEventReader, FileIoCreateEtwEventField, FileIoCreateEtwEventTable;
+    one {
+        IrpPtr(u64) irp_ptr = 8 as Uint64;
+        FileObject(u64) file_object = 16 as Uint64;
+        Ttid(u32) ttid = 24 as Uint32;
+        CreateOptions(u32) create_options = 32 as Uint32;
+        FileAttributes(u32) file_attributes = 40 as Uint32;
+        ShareAccess(u32) share_access = 48 as Uint32;
+        OpenPath(&'a str) open_path = 58 as String;
     }
 }
 
@@ -823,42 +732,18 @@ impl FileIoDirEnumEtwEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FileIoDirEnumEtwEvent` where it lies, field by field.
-pub type FileIoDirEnumEtwEventReader<'a> = rt::TypedReader<
-    'a,
-    FileIoDirEnumEtwEventField<'a>,
->;
-/// A field of a `perfetto.protos.FileIoDirEnumEtwEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FileIoDirEnumEtwEventField<'a> {
-    IrpPtr(u64),
-    FileObject(u64),
-    FileKey(u64),
-    Ttid(u32),
-    Length(u32),
-    InfoClass(u32),
-    FileIndex(u32),
-    FileName(&'a str),
-    Opcode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FileIoDirEnumEtwEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::IrpPtr(f.uint64()?),
-            16 => Self::FileObject(f.uint64()?),
-            24 => Self::FileKey(f.uint64()?),
-            32 => Self::Ttid(f.uint32()?),
-            40 => Self::Length(f.uint32()?),
-            48 => Self::InfoClass(f.uint32()?),
-            56 => Self::FileIndex(f.uint32()?),
-            66 => Self::FileName(f.string()?),
-            72 => Self::Opcode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FileIoDirEnumEtwEvent": FileIoDirEnumEtwEventReader, FileIoDirEnumEtwEventField, FileIoDirEnumEtwEventTable;
+    one {
+        IrpPtr(u64) irp_ptr = 8 as Uint64;
+        FileObject(u64) file_object = 16 as Uint64;
+        FileKey(u64) file_key = 24 as Uint64;
+        Ttid(u32) ttid = 32 as Uint32;
+        Length(u32) length = 40 as Uint32;
+        InfoClass(u32) info_class = 48 as Uint32;
+        FileIndex(u32) file_index = 56 as Uint32;
+        FileName(&'a str) file_name = 66 as String;
+        Opcode(u32) opcode = 72 as Uint32;
     }
 }
 
@@ -914,35 +799,16 @@ impl FileIoInfoEtwEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FileIoInfoEtwEvent` where it lies, field by field.
-pub type FileIoInfoEtwEventReader<'a> = rt::TypedReader<'a, FileIoInfoEtwEventField<'a>>;
-/// A field of a `perfetto.protos.FileIoInfoEtwEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FileIoInfoEtwEventField<'a> {
-    IrpPtr(u64),
-    FileObject(u64),
-    FileKey(u64),
-    ExtraInfo(u64),
-    Ttid(u32),
-    InfoClass(u32),
-    Opcode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FileIoInfoEtwEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::IrpPtr(f.uint64()?),
-            16 => Self::FileObject(f.uint64()?),
-            24 => Self::FileKey(f.uint64()?),
-            32 => Self::ExtraInfo(f.uint64()?),
-            40 => Self::Ttid(f.uint32()?),
-            48 => Self::InfoClass(f.uint32()?),
-            56 => Self::Opcode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FileIoInfoEtwEvent": FileIoInfoEtwEventReader, FileIoInfoEtwEventField, FileIoInfoEtwEventTable;
+    one {
+        IrpPtr(u64) irp_ptr = 8 as Uint64;
+        FileObject(u64) file_object = 16 as Uint64;
+        FileKey(u64) file_key = 24 as Uint64;
+        ExtraInfo(u64) extra_info = 32 as Uint64;
+        Ttid(u32) ttid = 40 as Uint32;
+        InfoClass(u32) info_class = 48 as Uint32;
+        Opcode(u32) opcode = 56 as Uint32;
     }
 }
 
@@ -998,40 +864,17 @@ impl FileIoReadWriteEtwEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FileIoReadWriteEtwEvent` where it lies, field by field.
-pub type FileIoReadWriteEtwEventReader<'a> = rt::TypedReader<
-    'a,
-    FileIoReadWriteEtwEventField<'a>,
->;
-/// A field of a `perfetto.protos.FileIoReadWriteEtwEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FileIoReadWriteEtwEventField<'a> {
-    Offset(u64),
-    IrpPtr(u64),
-    FileObject(u64),
-    FileKey(u64),
-    Ttid(u32),
-    IoSize(u32),
-    IoFlags(u32),
-    Opcode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FileIoReadWriteEtwEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Offset(f.uint64()?),
-            16 => Self::IrpPtr(f.uint64()?),
-            24 => Self::FileObject(f.uint64()?),
-            32 => Self::FileKey(f.uint64()?),
-            40 => Self::Ttid(f.uint32()?),
-            48 => Self::IoSize(f.uint32()?),
-            56 => Self::IoFlags(f.uint32()?),
-            64 => Self::Opcode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FileIoReadWriteEtwEvent": FileIoReadWriteEtwEventReader, FileIoReadWriteEtwEventField, FileIoReadWriteEtwEventTable;
+    one {
+        Offset(u64) offset = 8 as Uint64;
+        IrpPtr(u64) irp_ptr = 16 as Uint64;
+        FileObject(u64) file_object = 24 as Uint64;
+        FileKey(u64) file_key = 32 as Uint64;
+        Ttid(u32) ttid = 40 as Uint32;
+        IoSize(u32) io_size = 48 as Uint32;
+        IoFlags(u32) io_flags = 56 as Uint32;
+        Opcode(u32) opcode = 64 as Uint32;
     }
 }
 
@@ -1082,34 +925,14 @@ impl FileIoSimpleOpEtwEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FileIoSimpleOpEtwEvent` where it lies, field by field.
-pub type FileIoSimpleOpEtwEventReader<'a> = rt::TypedReader<
-    'a,
-    FileIoSimpleOpEtwEventField<'a>,
->;
-/// A field of a `perfetto.protos.FileIoSimpleOpEtwEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FileIoSimpleOpEtwEventField<'a> {
-    IrpPtr(u64),
-    FileObject(u64),
-    FileKey(u64),
-    Ttid(u32),
-    Opcode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FileIoSimpleOpEtwEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::IrpPtr(f.uint64()?),
-            16 => Self::FileObject(f.uint64()?),
-            24 => Self::FileKey(f.uint64()?),
-            32 => Self::Ttid(f.uint32()?),
-            40 => Self::Opcode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FileIoSimpleOpEtwEvent": FileIoSimpleOpEtwEventReader, FileIoSimpleOpEtwEventField, FileIoSimpleOpEtwEventTable;
+    one {
+        IrpPtr(u64) irp_ptr = 8 as Uint64;
+        FileObject(u64) file_object = 16 as Uint64;
+        FileKey(u64) file_key = 24 as Uint64;
+        Ttid(u32) ttid = 32 as Uint32;
+        Opcode(u32) opcode = 40 as Uint32;
     }
 }
 
@@ -1153,30 +976,12 @@ impl FileIoOpEndEtwEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FileIoOpEndEtwEvent` where it lies, field by field.
-pub type FileIoOpEndEtwEventReader<'a> = rt::TypedReader<
-    'a,
-    FileIoOpEndEtwEventField<'a>,
->;
-/// A field of a `perfetto.protos.FileIoOpEndEtwEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FileIoOpEndEtwEventField<'a> {
-    IrpPtr(u64),
-    ExtraInfo(u64),
-    NtStatus(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FileIoOpEndEtwEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::IrpPtr(f.uint64()?),
-            16 => Self::ExtraInfo(f.uint64()?),
-            24 => Self::NtStatus(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FileIoOpEndEtwEvent": FileIoOpEndEtwEventReader, FileIoOpEndEtwEventField, FileIoOpEndEtwEventTable;
+    one {
+        IrpPtr(u64) irp_ptr = 8 as Uint64;
+        ExtraInfo(u64) extra_info = 16 as Uint64;
+        NtStatus(u32) nt_status = 24 as Uint32;
     }
 }
 
@@ -1228,40 +1033,17 @@ impl FileIoPathOperationEtwEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FileIoPathOperationEtwEvent` where it lies, field by field.
-pub type FileIoPathOperationEtwEventReader<'a> = rt::TypedReader<
-    'a,
-    FileIoPathOperationEtwEventField<'a>,
->;
-/// A field of a `perfetto.protos.FileIoPathOperationEtwEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FileIoPathOperationEtwEventField<'a> {
-    IrpPtr(u64),
-    FileObject(u64),
-    FileKey(u64),
-    ExtraInfo(u64),
-    Ttid(u32),
-    InfoClass(u32),
-    FileName(&'a str),
-    Opcode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FileIoPathOperationEtwEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::IrpPtr(f.uint64()?),
-            16 => Self::FileObject(f.uint64()?),
-            24 => Self::FileKey(f.uint64()?),
-            32 => Self::ExtraInfo(f.uint64()?),
-            40 => Self::Ttid(f.uint32()?),
-            48 => Self::InfoClass(f.uint32()?),
-            58 => Self::FileName(f.string()?),
-            64 => Self::Opcode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FileIoPathOperationEtwEvent": FileIoPathOperationEtwEventReader, FileIoPathOperationEtwEventField, FileIoPathOperationEtwEventTable;
+    one {
+        IrpPtr(u64) irp_ptr = 8 as Uint64;
+        FileObject(u64) file_object = 16 as Uint64;
+        FileKey(u64) file_key = 24 as Uint64;
+        ExtraInfo(u64) extra_info = 32 as Uint64;
+        Ttid(u32) ttid = 40 as Uint32;
+        InfoClass(u32) info_class = 48 as Uint32;
+        FileName(&'a str) file_name = 58 as String;
+        Opcode(u32) opcode = 64 as Uint32;
     }
 }
 
@@ -1306,25 +1088,11 @@ impl StackWalkEtwEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StackWalkEtwEvent` where it lies, field by field.
-pub type StackWalkEtwEventReader<'a> = rt::TypedReader<'a, StackWalkEtwEventField<'a>>;
-/// A field of a `perfetto.protos.StackWalkEtwEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum StackWalkEtwEventField<'a> {
-    Trigger(&'a str),
-    CallstackIid(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StackWalkEtwEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Trigger(f.string()?),
-            16 => Self::CallstackIid(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.StackWalkEtwEvent": StackWalkEtwEventReader, StackWalkEtwEventField, StackWalkEtwEventTable;
+    one {
+        Trigger(&'a str) trigger = 10 as String;
+        CallstackIid(u64) callstack_iid = 16 as Uint64;
     }
 }
 
@@ -1377,39 +1145,18 @@ impl DiskIoEtwEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DiskIoEtwEvent` where it lies, field by field.
-pub type DiskIoEtwEventReader<'a> = rt::TypedReader<'a, DiskIoEtwEventField<'a>>;
-/// A field of a `perfetto.protos.DiskIoEtwEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DiskIoEtwEventField<'a> {
-    DiskNumber(u32),
-    IrpFlags(u32),
-    TransferSize(u32),
-    ByteOffset(i64),
-    FileObject(u64),
-    IrpPtr(u64),
-    ResponseTime(i64),
-    IssuingThreadId(u32),
-    Opcode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DiskIoEtwEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DiskNumber(f.uint32()?),
-            16 => Self::IrpFlags(f.uint32()?),
-            24 => Self::TransferSize(f.uint32()?),
-            32 => Self::ByteOffset(f.int64()?),
-            40 => Self::FileObject(f.uint64()?),
-            48 => Self::IrpPtr(f.uint64()?),
-            56 => Self::ResponseTime(f.int64()?),
-            64 => Self::IssuingThreadId(f.uint32()?),
-            72 => Self::Opcode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DiskIoEtwEvent": DiskIoEtwEventReader, DiskIoEtwEventField, DiskIoEtwEventTable;
+    one {
+        DiskNumber(u32) disk_number = 8 as Uint32;
+        IrpFlags(u32) irp_flags = 16 as Uint32;
+        TransferSize(u32) transfer_size = 24 as Uint32;
+        ByteOffset(i64) byte_offset = 32 as Int64;
+        FileObject(u64) file_object = 40 as Uint64;
+        IrpPtr(u64) irp_ptr = 48 as Uint64;
+        ResponseTime(i64) response_time = 56 as Int64;
+        IssuingThreadId(u32) issuing_thread_id = 64 as Uint32;
+        Opcode(u32) opcode = 72 as Uint32;
     }
 }
 

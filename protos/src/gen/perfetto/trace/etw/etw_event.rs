@@ -117,65 +117,26 @@ impl EtwTraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.EtwTraceEvent` where it lies, field by field.
-pub type EtwTraceEventReader<'a> = rt::TypedReader<'a, EtwTraceEventField<'a>>;
-/// A field of a `perfetto.protos.EtwTraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum EtwTraceEventField<'a> {
-    Timestamp(u64),
-    CSwitch(crate::CSwitchEtwEventReader<'a>),
-    ReadyThread(crate::ReadyThreadEtwEventReader<'a>),
-    MemInfo(crate::MemInfoEtwEventReader<'a>),
-    FileIoCreate(crate::FileIoCreateEtwEventReader<'a>),
-    FileIoDirEnum(crate::FileIoDirEnumEtwEventReader<'a>),
-    FileIoInfo(crate::FileIoInfoEtwEventReader<'a>),
-    FileIoReadWrite(crate::FileIoReadWriteEtwEventReader<'a>),
-    FileIoSimpleOp(crate::FileIoSimpleOpEtwEventReader<'a>),
-    FileIoOpEnd(crate::FileIoOpEndEtwEventReader<'a>),
-    StackWalk(crate::StackWalkEtwEventReader<'a>),
-    FileIoPathOperation(crate::FileIoPathOperationEtwEventReader<'a>),
-    DiskIo(crate::DiskIoEtwEventReader<'a>),
-    Cpu(u32),
-    ThreadId(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for EtwTraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Timestamp(f.uint64()?),
-            18 => Self::CSwitch(crate::CSwitchEtwEventReader::new(f.bytes()?)),
-            26 => Self::ReadyThread(crate::ReadyThreadEtwEventReader::new(f.bytes()?)),
-            50 => Self::MemInfo(crate::MemInfoEtwEventReader::new(f.bytes()?)),
-            58 => Self::FileIoCreate(crate::FileIoCreateEtwEventReader::new(f.bytes()?)),
-            66 => {
-                Self::FileIoDirEnum(crate::FileIoDirEnumEtwEventReader::new(f.bytes()?))
-            }
-            74 => Self::FileIoInfo(crate::FileIoInfoEtwEventReader::new(f.bytes()?)),
-            82 => {
-                Self::FileIoReadWrite(
-                    crate::FileIoReadWriteEtwEventReader::new(f.bytes()?),
-                )
-            }
-            90 => {
-                Self::FileIoSimpleOp(
-                    crate::FileIoSimpleOpEtwEventReader::new(f.bytes()?),
-                )
-            }
-            98 => Self::FileIoOpEnd(crate::FileIoOpEndEtwEventReader::new(f.bytes()?)),
-            106 => Self::StackWalk(crate::StackWalkEtwEventReader::new(f.bytes()?)),
-            114 => {
-                Self::FileIoPathOperation(
-                    crate::FileIoPathOperationEtwEventReader::new(f.bytes()?),
-                )
-            }
-            122 => Self::DiskIo(crate::DiskIoEtwEventReader::new(f.bytes()?)),
-            32 => Self::Cpu(f.uint32()?),
-            40 => Self::ThreadId(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.EtwTraceEvent": EtwTraceEventReader, EtwTraceEventField, EtwTraceEventTable;
+    one {
+        Timestamp(u64) timestamp = 8 as Uint64;
+        Cpu(u32) cpu = 32 as Uint32;
+        ThreadId(u32) thread_id = 40 as Uint32;
+    }
+    oneof event {
+        CSwitch(crate::CSwitchEtwEventReader<'a>) c_switch = 18 as Message;
+        ReadyThread(crate::ReadyThreadEtwEventReader<'a>) ready_thread = 26 as Message;
+        MemInfo(crate::MemInfoEtwEventReader<'a>) mem_info = 50 as Message;
+        FileIoCreate(crate::FileIoCreateEtwEventReader<'a>) file_io_create = 58 as Message;
+        FileIoDirEnum(crate::FileIoDirEnumEtwEventReader<'a>) file_io_dir_enum = 66 as Message;
+        FileIoInfo(crate::FileIoInfoEtwEventReader<'a>) file_io_info = 74 as Message;
+        FileIoReadWrite(crate::FileIoReadWriteEtwEventReader<'a>) file_io_read_write = 82 as Message;
+        FileIoSimpleOp(crate::FileIoSimpleOpEtwEventReader<'a>) file_io_simple_op = 90 as Message;
+        FileIoOpEnd(crate::FileIoOpEndEtwEventReader<'a>) file_io_op_end = 98 as Message;
+        StackWalk(crate::StackWalkEtwEventReader<'a>) stack_walk = 106 as Message;
+        FileIoPathOperation(crate::FileIoPathOperationEtwEventReader<'a>) file_io_path_operation = 114 as Message;
+        DiskIo(crate::DiskIoEtwEventReader<'a>) disk_io = 122 as Message;
     }
 }
 

@@ -30,28 +30,13 @@ impl EtwTraceEventBundleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.EtwTraceEventBundle` where it lies, field by field.
-pub type EtwTraceEventBundleReader<'a> = rt::TypedReader<
-    'a,
-    EtwTraceEventBundleField<'a>,
->;
-/// A field of a `perfetto.protos.EtwTraceEventBundle`.
-#[derive(Clone, Copy, Debug)]
-pub enum EtwTraceEventBundleField<'a> {
-    Cpu(u32),
-    Event(crate::EtwTraceEventReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for EtwTraceEventBundleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cpu(f.uint32()?),
-            18 => Self::Event(crate::EtwTraceEventReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.EtwTraceEventBundle": EtwTraceEventBundleReader, EtwTraceEventBundleField, EtwTraceEventBundleTable;
+    one {
+        Cpu(u32) cpu = 8 as Uint32;
+    }
+    many {
+        Event(crate::EtwTraceEventReader<'a>) event = 18 as Message;
     }
 }
 

@@ -65,27 +65,14 @@ impl InodeFileMapWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InodeFileMap` where it lies, field by field.
-pub type InodeFileMapReader<'a> = rt::TypedReader<'a, InodeFileMapField<'a>>;
-/// A field of a `perfetto.protos.InodeFileMap`.
-#[derive(Clone, Copy, Debug)]
-pub enum InodeFileMapField<'a> {
-    BlockDeviceId(u64),
-    MountPoints(&'a str),
-    Entries(InodeFileMapEntryReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InodeFileMapField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BlockDeviceId(f.uint64()?),
-            18 => Self::MountPoints(f.string()?),
-            26 => Self::Entries(InodeFileMapEntryReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InodeFileMap": InodeFileMapReader, InodeFileMapField, InodeFileMapTable;
+    one {
+        BlockDeviceId(u64) block_device_id = 8 as Uint64;
+    }
+    many {
+        MountPoints(&'a str) mount_points = 18 as String;
+        Entries(InodeFileMapEntryReader<'a>) entries = 26 as Message;
     }
 }
 
@@ -130,27 +117,14 @@ impl InodeFileMapEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InodeFileMap.Entry` where it lies, field by field.
-pub type InodeFileMapEntryReader<'a> = rt::TypedReader<'a, InodeFileMapEntryField<'a>>;
-/// A field of a `perfetto.protos.InodeFileMap.Entry`.
-#[derive(Clone, Copy, Debug)]
-pub enum InodeFileMapEntryField<'a> {
-    InodeNumber(u64),
-    Paths(&'a str),
-    Type(InodeFileMapEntryType),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InodeFileMapEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::InodeNumber(f.uint64()?),
-            18 => Self::Paths(f.string()?),
-            24 => Self::Type(InodeFileMapEntryType(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InodeFileMap.Entry": InodeFileMapEntryReader, InodeFileMapEntryField, InodeFileMapEntryTable;
+    one {
+        InodeNumber(u64) inode_number = 8 as Uint64;
+        Type(InodeFileMapEntryType) r#type = 24 as Enumeration;
+    }
+    many {
+        Paths(&'a str) paths = 18 as String;
     }
 }
 

@@ -31,30 +31,12 @@ impl AndroidFsDatareadEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidFsDatareadEndFtraceEvent` where it lies, field by field.
-pub type AndroidFsDatareadEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    AndroidFsDatareadEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidFsDatareadEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidFsDatareadEndFtraceEventField<'a> {
-    Bytes(i32),
-    Ino(u64),
-    Offset(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidFsDatareadEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Bytes(f.int32()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Offset(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidFsDatareadEndFtraceEvent": AndroidFsDatareadEndFtraceEventReader, AndroidFsDatareadEndFtraceEventField, AndroidFsDatareadEndFtraceEventTable;
+    one {
+        Bytes(i32) bytes_ = 8 as Int32;
+        Ino(u64) ino = 16 as Uint64;
+        Offset(i64) offset = 24 as Int64;
     }
 }
 
@@ -104,38 +86,16 @@ impl AndroidFsDatareadStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidFsDatareadStartFtraceEvent` where it lies, field by field.
-pub type AndroidFsDatareadStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    AndroidFsDatareadStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidFsDatareadStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidFsDatareadStartFtraceEventField<'a> {
-    Bytes(i32),
-    Cmdline(&'a str),
-    ISize(i64),
-    Ino(u64),
-    Offset(i64),
-    Pathbuf(&'a str),
-    Pid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidFsDatareadStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Bytes(f.int32()?),
-            18 => Self::Cmdline(f.string()?),
-            24 => Self::ISize(f.int64()?),
-            32 => Self::Ino(f.uint64()?),
-            40 => Self::Offset(f.int64()?),
-            50 => Self::Pathbuf(f.string()?),
-            56 => Self::Pid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidFsDatareadStartFtraceEvent": AndroidFsDatareadStartFtraceEventReader, AndroidFsDatareadStartFtraceEventField, AndroidFsDatareadStartFtraceEventTable;
+    one {
+        Bytes(i32) bytes_ = 8 as Int32;
+        Cmdline(&'a str) cmdline = 18 as String;
+        ISize(i64) i_size = 24 as Int64;
+        Ino(u64) ino = 32 as Uint64;
+        Offset(i64) offset = 40 as Int64;
+        Pathbuf(&'a str) pathbuf = 50 as String;
+        Pid(i32) pid = 56 as Int32;
     }
 }
 
@@ -181,30 +141,12 @@ impl AndroidFsDatawriteEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidFsDatawriteEndFtraceEvent` where it lies, field by field.
-pub type AndroidFsDatawriteEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    AndroidFsDatawriteEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidFsDatawriteEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidFsDatawriteEndFtraceEventField<'a> {
-    Bytes(i32),
-    Ino(u64),
-    Offset(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidFsDatawriteEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Bytes(f.int32()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Offset(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidFsDatawriteEndFtraceEvent": AndroidFsDatawriteEndFtraceEventReader, AndroidFsDatawriteEndFtraceEventField, AndroidFsDatawriteEndFtraceEventTable;
+    one {
+        Bytes(i32) bytes_ = 8 as Int32;
+        Ino(u64) ino = 16 as Uint64;
+        Offset(i64) offset = 24 as Int64;
     }
 }
 
@@ -254,38 +196,16 @@ impl AndroidFsDatawriteStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidFsDatawriteStartFtraceEvent` where it lies, field by field.
-pub type AndroidFsDatawriteStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    AndroidFsDatawriteStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidFsDatawriteStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidFsDatawriteStartFtraceEventField<'a> {
-    Bytes(i32),
-    Cmdline(&'a str),
-    ISize(i64),
-    Ino(u64),
-    Offset(i64),
-    Pathbuf(&'a str),
-    Pid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidFsDatawriteStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Bytes(f.int32()?),
-            18 => Self::Cmdline(f.string()?),
-            24 => Self::ISize(f.int64()?),
-            32 => Self::Ino(f.uint64()?),
-            40 => Self::Offset(f.int64()?),
-            50 => Self::Pathbuf(f.string()?),
-            56 => Self::Pid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidFsDatawriteStartFtraceEvent": AndroidFsDatawriteStartFtraceEventReader, AndroidFsDatawriteStartFtraceEventField, AndroidFsDatawriteStartFtraceEventTable;
+    one {
+        Bytes(i32) bytes_ = 8 as Int32;
+        Cmdline(&'a str) cmdline = 18 as String;
+        ISize(i64) i_size = 24 as Int64;
+        Ino(u64) ino = 32 as Uint64;
+        Offset(i64) offset = 40 as Int64;
+        Pathbuf(&'a str) pathbuf = 50 as String;
+        Pid(i32) pid = 56 as Int32;
     }
 }
 
@@ -331,30 +251,12 @@ impl AndroidFsFsyncEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidFsFsyncEndFtraceEvent` where it lies, field by field.
-pub type AndroidFsFsyncEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    AndroidFsFsyncEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidFsFsyncEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidFsFsyncEndFtraceEventField<'a> {
-    Bytes(i32),
-    Ino(u64),
-    Offset(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidFsFsyncEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Bytes(f.int32()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Offset(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidFsFsyncEndFtraceEvent": AndroidFsFsyncEndFtraceEventReader, AndroidFsFsyncEndFtraceEventField, AndroidFsFsyncEndFtraceEventTable;
+    one {
+        Bytes(i32) bytes_ = 8 as Int32;
+        Ino(u64) ino = 16 as Uint64;
+        Offset(i64) offset = 24 as Int64;
     }
 }
 
@@ -400,34 +302,14 @@ impl AndroidFsFsyncStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidFsFsyncStartFtraceEvent` where it lies, field by field.
-pub type AndroidFsFsyncStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    AndroidFsFsyncStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidFsFsyncStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidFsFsyncStartFtraceEventField<'a> {
-    Cmdline(&'a str),
-    ISize(i64),
-    Ino(u64),
-    Pathbuf(&'a str),
-    Pid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidFsFsyncStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Cmdline(f.string()?),
-            16 => Self::ISize(f.int64()?),
-            24 => Self::Ino(f.uint64()?),
-            34 => Self::Pathbuf(f.string()?),
-            40 => Self::Pid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidFsFsyncStartFtraceEvent": AndroidFsFsyncStartFtraceEventReader, AndroidFsFsyncStartFtraceEventField, AndroidFsFsyncStartFtraceEventTable;
+    one {
+        Cmdline(&'a str) cmdline = 10 as String;
+        ISize(i64) i_size = 16 as Int64;
+        Ino(u64) ino = 24 as Uint64;
+        Pathbuf(&'a str) pathbuf = 34 as String;
+        Pid(i32) pid = 40 as Int32;
     }
 }
 

@@ -43,42 +43,18 @@ impl BclIrqTriggerFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BclIrqTriggerFtraceEvent` where it lies, field by field.
-pub type BclIrqTriggerFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BclIrqTriggerFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BclIrqTriggerFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BclIrqTriggerFtraceEventField<'a> {
-    Id(i32),
-    Throttle(i32),
-    Cpu0Limit(i32),
-    Cpu1Limit(i32),
-    Cpu2Limit(i32),
-    TpuLimit(i32),
-    GpuLimit(i32),
-    Voltage(i32),
-    Capacity(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BclIrqTriggerFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.int32()?),
-            16 => Self::Throttle(f.int32()?),
-            24 => Self::Cpu0Limit(f.int32()?),
-            32 => Self::Cpu1Limit(f.int32()?),
-            40 => Self::Cpu2Limit(f.int32()?),
-            48 => Self::TpuLimit(f.int32()?),
-            56 => Self::GpuLimit(f.int32()?),
-            64 => Self::Voltage(f.int32()?),
-            72 => Self::Capacity(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BclIrqTriggerFtraceEvent": BclIrqTriggerFtraceEventReader, BclIrqTriggerFtraceEventField, BclIrqTriggerFtraceEventTable;
+    one {
+        Id(i32) id = 8 as Int32;
+        Throttle(i32) throttle = 16 as Int32;
+        Cpu0Limit(i32) cpu0_limit = 24 as Int32;
+        Cpu1Limit(i32) cpu1_limit = 32 as Int32;
+        Cpu2Limit(i32) cpu2_limit = 40 as Int32;
+        TpuLimit(i32) tpu_limit = 48 as Int32;
+        GpuLimit(i32) gpu_limit = 56 as Int32;
+        Voltage(i32) voltage = 64 as Int32;
+        Capacity(i32) capacity = 72 as Int32;
     }
 }
 

@@ -39,38 +39,16 @@ impl BinderTransactionFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BinderTransactionFtraceEvent` where it lies, field by field.
-pub type BinderTransactionFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BinderTransactionFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BinderTransactionFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BinderTransactionFtraceEventField<'a> {
-    DebugId(i32),
-    TargetNode(i32),
-    ToProc(i32),
-    ToThread(i32),
-    Reply(i32),
-    Code(u32),
-    Flags(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BinderTransactionFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DebugId(f.int32()?),
-            16 => Self::TargetNode(f.int32()?),
-            24 => Self::ToProc(f.int32()?),
-            32 => Self::ToThread(f.int32()?),
-            40 => Self::Reply(f.int32()?),
-            48 => Self::Code(f.uint32()?),
-            56 => Self::Flags(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BinderTransactionFtraceEvent": BinderTransactionFtraceEventReader, BinderTransactionFtraceEventField, BinderTransactionFtraceEventTable;
+    one {
+        DebugId(i32) debug_id = 8 as Int32;
+        TargetNode(i32) target_node = 16 as Int32;
+        ToProc(i32) to_proc = 24 as Int32;
+        ToThread(i32) to_thread = 32 as Int32;
+        Reply(i32) reply = 40 as Int32;
+        Code(u32) code = 48 as Uint32;
+        Flags(u32) flags = 56 as Uint32;
     }
 }
 
@@ -112,26 +90,10 @@ impl BinderTransactionReceivedFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BinderTransactionReceivedFtraceEvent` where it lies, field by field.
-pub type BinderTransactionReceivedFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BinderTransactionReceivedFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BinderTransactionReceivedFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BinderTransactionReceivedFtraceEventField<'a> {
-    DebugId(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BinderTransactionReceivedFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DebugId(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BinderTransactionReceivedFtraceEvent": BinderTransactionReceivedFtraceEventReader, BinderTransactionReceivedFtraceEventField, BinderTransactionReceivedFtraceEventTable;
+    one {
+        DebugId(i32) debug_id = 8 as Int32;
     }
 }
 
@@ -173,34 +135,14 @@ impl BinderSetPriorityFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BinderSetPriorityFtraceEvent` where it lies, field by field.
-pub type BinderSetPriorityFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BinderSetPriorityFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BinderSetPriorityFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BinderSetPriorityFtraceEventField<'a> {
-    Proc(i32),
-    Thread(i32),
-    OldPrio(u32),
-    NewPrio(u32),
-    DesiredPrio(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BinderSetPriorityFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Proc(f.int32()?),
-            16 => Self::Thread(f.int32()?),
-            24 => Self::OldPrio(f.uint32()?),
-            32 => Self::NewPrio(f.uint32()?),
-            40 => Self::DesiredPrio(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BinderSetPriorityFtraceEvent": BinderSetPriorityFtraceEventReader, BinderSetPriorityFtraceEventField, BinderSetPriorityFtraceEventTable;
+    one {
+        Proc(i32) proc = 8 as Int32;
+        Thread(i32) thread = 16 as Int32;
+        OldPrio(u32) old_prio = 24 as Uint32;
+        NewPrio(u32) new_prio = 32 as Uint32;
+        DesiredPrio(u32) desired_prio = 40 as Uint32;
     }
 }
 
@@ -240,26 +182,10 @@ impl BinderLockFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BinderLockFtraceEvent` where it lies, field by field.
-pub type BinderLockFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BinderLockFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BinderLockFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BinderLockFtraceEventField<'a> {
-    Tag(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BinderLockFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Tag(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BinderLockFtraceEvent": BinderLockFtraceEventReader, BinderLockFtraceEventField, BinderLockFtraceEventTable;
+    one {
+        Tag(&'a str) tag = 10 as String;
     }
 }
 
@@ -293,26 +219,10 @@ impl BinderLockedFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BinderLockedFtraceEvent` where it lies, field by field.
-pub type BinderLockedFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BinderLockedFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BinderLockedFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BinderLockedFtraceEventField<'a> {
-    Tag(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BinderLockedFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Tag(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BinderLockedFtraceEvent": BinderLockedFtraceEventReader, BinderLockedFtraceEventField, BinderLockedFtraceEventTable;
+    one {
+        Tag(&'a str) tag = 10 as String;
     }
 }
 
@@ -346,26 +256,10 @@ impl BinderUnlockFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BinderUnlockFtraceEvent` where it lies, field by field.
-pub type BinderUnlockFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BinderUnlockFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BinderUnlockFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BinderUnlockFtraceEventField<'a> {
-    Tag(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BinderUnlockFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Tag(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BinderUnlockFtraceEvent": BinderUnlockFtraceEventReader, BinderUnlockFtraceEventField, BinderUnlockFtraceEventTable;
+    one {
+        Tag(&'a str) tag = 10 as String;
     }
 }
 
@@ -408,32 +302,13 @@ impl BinderTransactionAllocBufFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BinderTransactionAllocBufFtraceEvent` where it lies, field by field.
-pub type BinderTransactionAllocBufFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BinderTransactionAllocBufFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BinderTransactionAllocBufFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BinderTransactionAllocBufFtraceEventField<'a> {
-    DataSize(u64),
-    DebugId(i32),
-    OffsetsSize(u64),
-    ExtraBuffersSize(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BinderTransactionAllocBufFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DataSize(f.uint64()?),
-            16 => Self::DebugId(f.int32()?),
-            24 => Self::OffsetsSize(f.uint64()?),
-            32 => Self::ExtraBuffersSize(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BinderTransactionAllocBufFtraceEvent": BinderTransactionAllocBufFtraceEventReader, BinderTransactionAllocBufFtraceEventField, BinderTransactionAllocBufFtraceEventTable;
+    one {
+        DataSize(u64) data_size = 8 as Uint64;
+        DebugId(i32) debug_id = 16 as Int32;
+        OffsetsSize(u64) offsets_size = 24 as Uint64;
+        ExtraBuffersSize(u64) extra_buffers_size = 32 as Uint64;
     }
 }
 
@@ -472,26 +347,10 @@ impl BinderCommandFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BinderCommandFtraceEvent` where it lies, field by field.
-pub type BinderCommandFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BinderCommandFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BinderCommandFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BinderCommandFtraceEventField<'a> {
-    Cmd(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BinderCommandFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cmd(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BinderCommandFtraceEvent": BinderCommandFtraceEventReader, BinderCommandFtraceEventField, BinderCommandFtraceEventTable;
+    one {
+        Cmd(u32) cmd = 8 as Uint32;
     }
 }
 
@@ -525,26 +384,10 @@ impl BinderReturnFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BinderReturnFtraceEvent` where it lies, field by field.
-pub type BinderReturnFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BinderReturnFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BinderReturnFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BinderReturnFtraceEventField<'a> {
-    Cmd(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BinderReturnFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cmd(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BinderReturnFtraceEvent": BinderReturnFtraceEventReader, BinderReturnFtraceEventField, BinderReturnFtraceEventTable;
+    one {
+        Cmd(u32) cmd = 8 as Uint32;
     }
 }
 

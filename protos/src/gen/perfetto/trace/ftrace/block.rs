@@ -39,38 +39,16 @@ impl BlockRqIssueFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockRqIssueFtraceEvent` where it lies, field by field.
-pub type BlockRqIssueFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockRqIssueFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockRqIssueFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockRqIssueFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    Bytes(u32),
-    Rwbs(&'a str),
-    Comm(&'a str),
-    Cmd(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockRqIssueFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            32 => Self::Bytes(f.uint32()?),
-            42 => Self::Rwbs(f.string()?),
-            50 => Self::Comm(f.string()?),
-            58 => Self::Cmd(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockRqIssueFtraceEvent": BlockRqIssueFtraceEventReader, BlockRqIssueFtraceEventField, BlockRqIssueFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        Bytes(u32) bytes_ = 32 as Uint32;
+        Rwbs(&'a str) rwbs = 42 as String;
+        Comm(&'a str) comm = 50 as String;
+        Cmd(&'a str) cmd = 58 as String;
     }
 }
 
@@ -120,34 +98,14 @@ impl BlockBioBackmergeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockBioBackmergeFtraceEvent` where it lies, field by field.
-pub type BlockBioBackmergeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockBioBackmergeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockBioBackmergeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockBioBackmergeFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    Rwbs(&'a str),
-    Comm(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockBioBackmergeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            34 => Self::Rwbs(f.string()?),
-            42 => Self::Comm(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockBioBackmergeFtraceEvent": BlockBioBackmergeFtraceEventReader, BlockBioBackmergeFtraceEventField, BlockBioBackmergeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        Rwbs(&'a str) rwbs = 34 as String;
+        Comm(&'a str) comm = 42 as String;
     }
 }
 
@@ -195,34 +153,14 @@ impl BlockBioBounceFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockBioBounceFtraceEvent` where it lies, field by field.
-pub type BlockBioBounceFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockBioBounceFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockBioBounceFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockBioBounceFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    Rwbs(&'a str),
-    Comm(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockBioBounceFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            34 => Self::Rwbs(f.string()?),
-            42 => Self::Comm(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockBioBounceFtraceEvent": BlockBioBounceFtraceEventReader, BlockBioBounceFtraceEventField, BlockBioBounceFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        Rwbs(&'a str) rwbs = 34 as String;
+        Comm(&'a str) comm = 42 as String;
     }
 }
 
@@ -270,34 +208,14 @@ impl BlockBioCompleteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockBioCompleteFtraceEvent` where it lies, field by field.
-pub type BlockBioCompleteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockBioCompleteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockBioCompleteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockBioCompleteFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    Error(i32),
-    Rwbs(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockBioCompleteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            32 => Self::Error(f.int32()?),
-            42 => Self::Rwbs(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockBioCompleteFtraceEvent": BlockBioCompleteFtraceEventReader, BlockBioCompleteFtraceEventField, BlockBioCompleteFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        Error(i32) error = 32 as Int32;
+        Rwbs(&'a str) rwbs = 42 as String;
     }
 }
 
@@ -345,34 +263,14 @@ impl BlockBioFrontmergeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockBioFrontmergeFtraceEvent` where it lies, field by field.
-pub type BlockBioFrontmergeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockBioFrontmergeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockBioFrontmergeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockBioFrontmergeFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    Rwbs(&'a str),
-    Comm(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockBioFrontmergeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            34 => Self::Rwbs(f.string()?),
-            42 => Self::Comm(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockBioFrontmergeFtraceEvent": BlockBioFrontmergeFtraceEventReader, BlockBioFrontmergeFtraceEventField, BlockBioFrontmergeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        Rwbs(&'a str) rwbs = 34 as String;
+        Comm(&'a str) comm = 42 as String;
     }
 }
 
@@ -420,34 +318,14 @@ impl BlockBioQueueFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockBioQueueFtraceEvent` where it lies, field by field.
-pub type BlockBioQueueFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockBioQueueFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockBioQueueFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockBioQueueFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    Rwbs(&'a str),
-    Comm(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockBioQueueFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            34 => Self::Rwbs(f.string()?),
-            42 => Self::Comm(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockBioQueueFtraceEvent": BlockBioQueueFtraceEventReader, BlockBioQueueFtraceEventField, BlockBioQueueFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        Rwbs(&'a str) rwbs = 34 as String;
+        Comm(&'a str) comm = 42 as String;
     }
 }
 
@@ -497,36 +375,15 @@ impl BlockBioRemapFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockBioRemapFtraceEvent` where it lies, field by field.
-pub type BlockBioRemapFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockBioRemapFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockBioRemapFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockBioRemapFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    OldDev(u64),
-    OldSector(u64),
-    Rwbs(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockBioRemapFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            32 => Self::OldDev(f.uint64()?),
-            40 => Self::OldSector(f.uint64()?),
-            50 => Self::Rwbs(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockBioRemapFtraceEvent": BlockBioRemapFtraceEventReader, BlockBioRemapFtraceEventField, BlockBioRemapFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        OldDev(u64) old_dev = 32 as Uint64;
+        OldSector(u64) old_sector = 40 as Uint64;
+        Rwbs(&'a str) rwbs = 50 as String;
     }
 }
 
@@ -571,30 +428,12 @@ impl BlockDirtyBufferFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockDirtyBufferFtraceEvent` where it lies, field by field.
-pub type BlockDirtyBufferFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockDirtyBufferFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockDirtyBufferFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockDirtyBufferFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    Size(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockDirtyBufferFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::Size(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockDirtyBufferFtraceEvent": BlockDirtyBufferFtraceEventReader, BlockDirtyBufferFtraceEventField, BlockDirtyBufferFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        Size(u64) size = 24 as Uint64;
     }
 }
 
@@ -640,34 +479,14 @@ impl BlockGetrqFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockGetrqFtraceEvent` where it lies, field by field.
-pub type BlockGetrqFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockGetrqFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockGetrqFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockGetrqFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    Rwbs(&'a str),
-    Comm(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockGetrqFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            34 => Self::Rwbs(f.string()?),
-            42 => Self::Comm(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockGetrqFtraceEvent": BlockGetrqFtraceEventReader, BlockGetrqFtraceEventField, BlockGetrqFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        Rwbs(&'a str) rwbs = 34 as String;
+        Comm(&'a str) comm = 42 as String;
     }
 }
 
@@ -707,26 +526,10 @@ impl BlockPlugFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockPlugFtraceEvent` where it lies, field by field.
-pub type BlockPlugFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockPlugFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockPlugFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockPlugFtraceEventField<'a> {
-    Comm(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockPlugFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Comm(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockPlugFtraceEvent": BlockPlugFtraceEventReader, BlockPlugFtraceEventField, BlockPlugFtraceEventTable;
+    one {
+        Comm(&'a str) comm = 10 as String;
     }
 }
 
@@ -770,36 +573,15 @@ impl BlockRqAbortFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockRqAbortFtraceEvent` where it lies, field by field.
-pub type BlockRqAbortFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockRqAbortFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockRqAbortFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockRqAbortFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    Errors(i32),
-    Rwbs(&'a str),
-    Cmd(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockRqAbortFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            32 => Self::Errors(f.int32()?),
-            42 => Self::Rwbs(f.string()?),
-            50 => Self::Cmd(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockRqAbortFtraceEvent": BlockRqAbortFtraceEventReader, BlockRqAbortFtraceEventField, BlockRqAbortFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        Errors(i32) errors = 32 as Int32;
+        Rwbs(&'a str) rwbs = 42 as String;
+        Cmd(&'a str) cmd = 50 as String;
     }
 }
 
@@ -852,38 +634,16 @@ impl BlockRqCompleteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockRqCompleteFtraceEvent` where it lies, field by field.
-pub type BlockRqCompleteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockRqCompleteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockRqCompleteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockRqCompleteFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    Errors(i32),
-    Rwbs(&'a str),
-    Cmd(&'a str),
-    Error(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockRqCompleteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            32 => Self::Errors(f.int32()?),
-            42 => Self::Rwbs(f.string()?),
-            50 => Self::Cmd(f.string()?),
-            56 => Self::Error(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockRqCompleteFtraceEvent": BlockRqCompleteFtraceEventReader, BlockRqCompleteFtraceEventField, BlockRqCompleteFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        Errors(i32) errors = 32 as Int32;
+        Rwbs(&'a str) rwbs = 42 as String;
+        Cmd(&'a str) cmd = 50 as String;
+        Error(i32) error = 56 as Int32;
     }
 }
 
@@ -937,38 +697,16 @@ impl BlockRqInsertFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockRqInsertFtraceEvent` where it lies, field by field.
-pub type BlockRqInsertFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockRqInsertFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockRqInsertFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockRqInsertFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    Bytes(u32),
-    Rwbs(&'a str),
-    Comm(&'a str),
-    Cmd(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockRqInsertFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            32 => Self::Bytes(f.uint32()?),
-            42 => Self::Rwbs(f.string()?),
-            50 => Self::Comm(f.string()?),
-            58 => Self::Cmd(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockRqInsertFtraceEvent": BlockRqInsertFtraceEventReader, BlockRqInsertFtraceEventField, BlockRqInsertFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        Bytes(u32) bytes_ = 32 as Uint32;
+        Rwbs(&'a str) rwbs = 42 as String;
+        Comm(&'a str) comm = 50 as String;
+        Cmd(&'a str) cmd = 58 as String;
     }
 }
 
@@ -1022,38 +760,16 @@ impl BlockRqRemapFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockRqRemapFtraceEvent` where it lies, field by field.
-pub type BlockRqRemapFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockRqRemapFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockRqRemapFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockRqRemapFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    OldDev(u64),
-    OldSector(u64),
-    NrBios(u32),
-    Rwbs(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockRqRemapFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            32 => Self::OldDev(f.uint64()?),
-            40 => Self::OldSector(f.uint64()?),
-            48 => Self::NrBios(f.uint32()?),
-            58 => Self::Rwbs(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockRqRemapFtraceEvent": BlockRqRemapFtraceEventReader, BlockRqRemapFtraceEventField, BlockRqRemapFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        OldDev(u64) old_dev = 32 as Uint64;
+        OldSector(u64) old_sector = 40 as Uint64;
+        NrBios(u32) nr_bios = 48 as Uint32;
+        Rwbs(&'a str) rwbs = 58 as String;
     }
 }
 
@@ -1105,36 +821,15 @@ impl BlockRqRequeueFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockRqRequeueFtraceEvent` where it lies, field by field.
-pub type BlockRqRequeueFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockRqRequeueFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockRqRequeueFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockRqRequeueFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    Errors(i32),
-    Rwbs(&'a str),
-    Cmd(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockRqRequeueFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            32 => Self::Errors(f.int32()?),
-            42 => Self::Rwbs(f.string()?),
-            50 => Self::Cmd(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockRqRequeueFtraceEvent": BlockRqRequeueFtraceEventReader, BlockRqRequeueFtraceEventField, BlockRqRequeueFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        Errors(i32) errors = 32 as Int32;
+        Rwbs(&'a str) rwbs = 42 as String;
+        Cmd(&'a str) cmd = 50 as String;
     }
 }
 
@@ -1183,34 +878,14 @@ impl BlockSleeprqFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockSleeprqFtraceEvent` where it lies, field by field.
-pub type BlockSleeprqFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockSleeprqFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockSleeprqFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockSleeprqFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    Rwbs(&'a str),
-    Comm(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockSleeprqFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            34 => Self::Rwbs(f.string()?),
-            42 => Self::Comm(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockSleeprqFtraceEvent": BlockSleeprqFtraceEventReader, BlockSleeprqFtraceEventField, BlockSleeprqFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        Rwbs(&'a str) rwbs = 34 as String;
+        Comm(&'a str) comm = 42 as String;
     }
 }
 
@@ -1258,34 +933,14 @@ impl BlockSplitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockSplitFtraceEvent` where it lies, field by field.
-pub type BlockSplitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockSplitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockSplitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockSplitFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NewSector(u64),
-    Rwbs(&'a str),
-    Comm(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockSplitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NewSector(f.uint64()?),
-            34 => Self::Rwbs(f.string()?),
-            42 => Self::Comm(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockSplitFtraceEvent": BlockSplitFtraceEventReader, BlockSplitFtraceEventField, BlockSplitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NewSector(u64) new_sector = 24 as Uint64;
+        Rwbs(&'a str) rwbs = 34 as String;
+        Comm(&'a str) comm = 42 as String;
     }
 }
 
@@ -1329,30 +984,12 @@ impl BlockTouchBufferFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockTouchBufferFtraceEvent` where it lies, field by field.
-pub type BlockTouchBufferFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockTouchBufferFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockTouchBufferFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockTouchBufferFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    Size(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockTouchBufferFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::Size(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockTouchBufferFtraceEvent": BlockTouchBufferFtraceEventReader, BlockTouchBufferFtraceEventField, BlockTouchBufferFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        Size(u64) size = 24 as Uint64;
     }
 }
 
@@ -1392,28 +1029,11 @@ impl BlockUnplugFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockUnplugFtraceEvent` where it lies, field by field.
-pub type BlockUnplugFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockUnplugFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockUnplugFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockUnplugFtraceEventField<'a> {
-    NrRq(i32),
-    Comm(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockUnplugFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NrRq(f.int32()?),
-            18 => Self::Comm(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockUnplugFtraceEvent": BlockUnplugFtraceEventReader, BlockUnplugFtraceEventField, BlockUnplugFtraceEventTable;
+    one {
+        NrRq(i32) nr_rq = 8 as Int32;
+        Comm(&'a str) comm = 18 as String;
     }
 }
 
@@ -1464,40 +1084,17 @@ impl BlockIoStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockIoStartFtraceEvent` where it lies, field by field.
-pub type BlockIoStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockIoStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockIoStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockIoStartFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    Bytes(u32),
-    Ioprio(u32),
-    Rwbs(&'a str),
-    Comm(&'a str),
-    Cmd(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockIoStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            32 => Self::Bytes(f.uint32()?),
-            40 => Self::Ioprio(f.uint32()?),
-            50 => Self::Rwbs(f.string()?),
-            58 => Self::Comm(f.string()?),
-            66 => Self::Cmd(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockIoStartFtraceEvent": BlockIoStartFtraceEventReader, BlockIoStartFtraceEventField, BlockIoStartFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        Bytes(u32) bytes_ = 32 as Uint32;
+        Ioprio(u32) ioprio = 40 as Uint32;
+        Rwbs(&'a str) rwbs = 50 as String;
+        Comm(&'a str) comm = 58 as String;
+        Cmd(&'a str) cmd = 66 as String;
     }
 }
 
@@ -1554,40 +1151,17 @@ impl BlockIoDoneFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BlockIoDoneFtraceEvent` where it lies, field by field.
-pub type BlockIoDoneFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    BlockIoDoneFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.BlockIoDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum BlockIoDoneFtraceEventField<'a> {
-    Dev(u64),
-    Sector(u64),
-    NrSector(u32),
-    Bytes(u32),
-    Ioprio(u32),
-    Rwbs(&'a str),
-    Comm(&'a str),
-    Cmd(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BlockIoDoneFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sector(f.uint64()?),
-            24 => Self::NrSector(f.uint32()?),
-            32 => Self::Bytes(f.uint32()?),
-            40 => Self::Ioprio(f.uint32()?),
-            50 => Self::Rwbs(f.string()?),
-            58 => Self::Comm(f.string()?),
-            66 => Self::Cmd(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BlockIoDoneFtraceEvent": BlockIoDoneFtraceEventReader, BlockIoDoneFtraceEventField, BlockIoDoneFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sector(u64) sector = 16 as Uint64;
+        NrSector(u32) nr_sector = 24 as Uint32;
+        Bytes(u32) bytes_ = 32 as Uint32;
+        Ioprio(u32) ioprio = 40 as Uint32;
+        Rwbs(&'a str) rwbs = 50 as String;
+        Comm(&'a str) comm = 58 as String;
+        Cmd(&'a str) cmd = 66 as String;
     }
 }
 

@@ -39,38 +39,16 @@ impl CgroupAttachTaskFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CgroupAttachTaskFtraceEvent` where it lies, field by field.
-pub type CgroupAttachTaskFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CgroupAttachTaskFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CgroupAttachTaskFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CgroupAttachTaskFtraceEventField<'a> {
-    DstRoot(i32),
-    DstId(i32),
-    Pid(i32),
-    Comm(&'a str),
-    Cname(&'a str),
-    DstLevel(i32),
-    DstPath(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CgroupAttachTaskFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DstRoot(f.int32()?),
-            16 => Self::DstId(f.int32()?),
-            24 => Self::Pid(f.int32()?),
-            34 => Self::Comm(f.string()?),
-            42 => Self::Cname(f.string()?),
-            48 => Self::DstLevel(f.int32()?),
-            58 => Self::DstPath(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CgroupAttachTaskFtraceEvent": CgroupAttachTaskFtraceEventReader, CgroupAttachTaskFtraceEventField, CgroupAttachTaskFtraceEventTable;
+    one {
+        DstRoot(i32) dst_root = 8 as Int32;
+        DstId(i32) dst_id = 16 as Int32;
+        Pid(i32) pid = 24 as Int32;
+        Comm(&'a str) comm = 34 as String;
+        Cname(&'a str) cname = 42 as String;
+        DstLevel(i32) dst_level = 48 as Int32;
+        DstPath(&'a str) dst_path = 58 as String;
     }
 }
 
@@ -120,34 +98,14 @@ impl CgroupMkdirFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CgroupMkdirFtraceEvent` where it lies, field by field.
-pub type CgroupMkdirFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CgroupMkdirFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CgroupMkdirFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CgroupMkdirFtraceEventField<'a> {
-    Root(i32),
-    Id(i32),
-    Cname(&'a str),
-    Level(i32),
-    Path(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CgroupMkdirFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Root(f.int32()?),
-            16 => Self::Id(f.int32()?),
-            26 => Self::Cname(f.string()?),
-            32 => Self::Level(f.int32()?),
-            42 => Self::Path(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CgroupMkdirFtraceEvent": CgroupMkdirFtraceEventReader, CgroupMkdirFtraceEventField, CgroupMkdirFtraceEventTable;
+    one {
+        Root(i32) root = 8 as Int32;
+        Id(i32) id = 16 as Int32;
+        Cname(&'a str) cname = 26 as String;
+        Level(i32) level = 32 as Int32;
+        Path(&'a str) path = 42 as String;
     }
 }
 
@@ -191,30 +149,12 @@ impl CgroupRemountFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CgroupRemountFtraceEvent` where it lies, field by field.
-pub type CgroupRemountFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CgroupRemountFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CgroupRemountFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CgroupRemountFtraceEventField<'a> {
-    Root(i32),
-    SsMask(u32),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CgroupRemountFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Root(f.int32()?),
-            16 => Self::SsMask(f.uint32()?),
-            26 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CgroupRemountFtraceEvent": CgroupRemountFtraceEventReader, CgroupRemountFtraceEventField, CgroupRemountFtraceEventTable;
+    one {
+        Root(i32) root = 8 as Int32;
+        SsMask(u32) ss_mask = 16 as Uint32;
+        Name(&'a str) name = 26 as String;
     }
 }
 
@@ -260,34 +200,14 @@ impl CgroupRmdirFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CgroupRmdirFtraceEvent` where it lies, field by field.
-pub type CgroupRmdirFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CgroupRmdirFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CgroupRmdirFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CgroupRmdirFtraceEventField<'a> {
-    Root(i32),
-    Id(i32),
-    Cname(&'a str),
-    Level(i32),
-    Path(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CgroupRmdirFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Root(f.int32()?),
-            16 => Self::Id(f.int32()?),
-            26 => Self::Cname(f.string()?),
-            32 => Self::Level(f.int32()?),
-            42 => Self::Path(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CgroupRmdirFtraceEvent": CgroupRmdirFtraceEventReader, CgroupRmdirFtraceEventField, CgroupRmdirFtraceEventTable;
+    one {
+        Root(i32) root = 8 as Int32;
+        Id(i32) id = 16 as Int32;
+        Cname(&'a str) cname = 26 as String;
+        Level(i32) level = 32 as Int32;
+        Path(&'a str) path = 42 as String;
     }
 }
 
@@ -339,38 +259,16 @@ impl CgroupTransferTasksFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CgroupTransferTasksFtraceEvent` where it lies, field by field.
-pub type CgroupTransferTasksFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CgroupTransferTasksFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CgroupTransferTasksFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CgroupTransferTasksFtraceEventField<'a> {
-    DstRoot(i32),
-    DstId(i32),
-    Pid(i32),
-    Comm(&'a str),
-    Cname(&'a str),
-    DstLevel(i32),
-    DstPath(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CgroupTransferTasksFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DstRoot(f.int32()?),
-            16 => Self::DstId(f.int32()?),
-            24 => Self::Pid(f.int32()?),
-            34 => Self::Comm(f.string()?),
-            42 => Self::Cname(f.string()?),
-            48 => Self::DstLevel(f.int32()?),
-            58 => Self::DstPath(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CgroupTransferTasksFtraceEvent": CgroupTransferTasksFtraceEventReader, CgroupTransferTasksFtraceEventField, CgroupTransferTasksFtraceEventTable;
+    one {
+        DstRoot(i32) dst_root = 8 as Int32;
+        DstId(i32) dst_id = 16 as Int32;
+        Pid(i32) pid = 24 as Int32;
+        Comm(&'a str) comm = 34 as String;
+        Cname(&'a str) cname = 42 as String;
+        DstLevel(i32) dst_level = 48 as Int32;
+        DstPath(&'a str) dst_path = 58 as String;
     }
 }
 
@@ -416,30 +314,12 @@ impl CgroupDestroyRootFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CgroupDestroyRootFtraceEvent` where it lies, field by field.
-pub type CgroupDestroyRootFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CgroupDestroyRootFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CgroupDestroyRootFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CgroupDestroyRootFtraceEventField<'a> {
-    Root(i32),
-    SsMask(u32),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CgroupDestroyRootFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Root(f.int32()?),
-            16 => Self::SsMask(f.uint32()?),
-            26 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CgroupDestroyRootFtraceEvent": CgroupDestroyRootFtraceEventReader, CgroupDestroyRootFtraceEventField, CgroupDestroyRootFtraceEventTable;
+    one {
+        Root(i32) root = 8 as Int32;
+        SsMask(u32) ss_mask = 16 as Uint32;
+        Name(&'a str) name = 26 as String;
     }
 }
 
@@ -485,34 +365,14 @@ impl CgroupReleaseFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CgroupReleaseFtraceEvent` where it lies, field by field.
-pub type CgroupReleaseFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CgroupReleaseFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CgroupReleaseFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CgroupReleaseFtraceEventField<'a> {
-    Root(i32),
-    Id(i32),
-    Cname(&'a str),
-    Level(i32),
-    Path(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CgroupReleaseFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Root(f.int32()?),
-            16 => Self::Id(f.int32()?),
-            26 => Self::Cname(f.string()?),
-            32 => Self::Level(f.int32()?),
-            42 => Self::Path(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CgroupReleaseFtraceEvent": CgroupReleaseFtraceEventReader, CgroupReleaseFtraceEventField, CgroupReleaseFtraceEventTable;
+    one {
+        Root(i32) root = 8 as Int32;
+        Id(i32) id = 16 as Int32;
+        Cname(&'a str) cname = 26 as String;
+        Level(i32) level = 32 as Int32;
+        Path(&'a str) path = 42 as String;
     }
 }
 
@@ -560,34 +420,14 @@ impl CgroupRenameFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CgroupRenameFtraceEvent` where it lies, field by field.
-pub type CgroupRenameFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CgroupRenameFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CgroupRenameFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CgroupRenameFtraceEventField<'a> {
-    Root(i32),
-    Id(i32),
-    Cname(&'a str),
-    Level(i32),
-    Path(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CgroupRenameFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Root(f.int32()?),
-            16 => Self::Id(f.int32()?),
-            26 => Self::Cname(f.string()?),
-            32 => Self::Level(f.int32()?),
-            42 => Self::Path(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CgroupRenameFtraceEvent": CgroupRenameFtraceEventReader, CgroupRenameFtraceEventField, CgroupRenameFtraceEventTable;
+    one {
+        Root(i32) root = 8 as Int32;
+        Id(i32) id = 16 as Int32;
+        Cname(&'a str) cname = 26 as String;
+        Level(i32) level = 32 as Int32;
+        Path(&'a str) path = 42 as String;
     }
 }
 
@@ -631,30 +471,12 @@ impl CgroupSetupRootFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CgroupSetupRootFtraceEvent` where it lies, field by field.
-pub type CgroupSetupRootFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CgroupSetupRootFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CgroupSetupRootFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CgroupSetupRootFtraceEventField<'a> {
-    Root(i32),
-    SsMask(u32),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CgroupSetupRootFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Root(f.int32()?),
-            16 => Self::SsMask(f.uint32()?),
-            26 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CgroupSetupRootFtraceEvent": CgroupSetupRootFtraceEventReader, CgroupSetupRootFtraceEventField, CgroupSetupRootFtraceEventTable;
+    one {
+        Root(i32) root = 8 as Int32;
+        SsMask(u32) ss_mask = 16 as Uint32;
+        Name(&'a str) name = 26 as String;
     }
 }
 

@@ -27,26 +27,10 @@ impl ClkEnableFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ClkEnableFtraceEvent` where it lies, field by field.
-pub type ClkEnableFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    ClkEnableFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.ClkEnableFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ClkEnableFtraceEventField<'a> {
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ClkEnableFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ClkEnableFtraceEvent": ClkEnableFtraceEventReader, ClkEnableFtraceEventField, ClkEnableFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
     }
 }
 
@@ -80,26 +64,10 @@ impl ClkDisableFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ClkDisableFtraceEvent` where it lies, field by field.
-pub type ClkDisableFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    ClkDisableFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.ClkDisableFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ClkDisableFtraceEventField<'a> {
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ClkDisableFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ClkDisableFtraceEvent": ClkDisableFtraceEventReader, ClkDisableFtraceEventField, ClkDisableFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
     }
 }
 
@@ -135,28 +103,11 @@ impl ClkSetRateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ClkSetRateFtraceEvent` where it lies, field by field.
-pub type ClkSetRateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    ClkSetRateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.ClkSetRateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ClkSetRateFtraceEventField<'a> {
-    Name(&'a str),
-    Rate(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ClkSetRateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Rate(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ClkSetRateFtraceEvent": ClkSetRateFtraceEventReader, ClkSetRateFtraceEventField, ClkSetRateFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Rate(u64) rate = 16 as Uint64;
     }
 }
 

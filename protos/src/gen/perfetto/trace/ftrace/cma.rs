@@ -31,30 +31,12 @@ impl CmaAllocStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CmaAllocStartFtraceEvent` where it lies, field by field.
-pub type CmaAllocStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CmaAllocStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CmaAllocStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CmaAllocStartFtraceEventField<'a> {
-    Align(u32),
-    Count(u32),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CmaAllocStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Align(f.uint32()?),
-            16 => Self::Count(f.uint32()?),
-            26 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CmaAllocStartFtraceEvent": CmaAllocStartFtraceEventReader, CmaAllocStartFtraceEventField, CmaAllocStartFtraceEventTable;
+    one {
+        Align(u32) align = 8 as Uint32;
+        Count(u32) count = 16 as Uint32;
+        Name(&'a str) name = 26 as String;
     }
 }
 
@@ -110,44 +92,19 @@ impl CmaAllocInfoFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CmaAllocInfoFtraceEvent` where it lies, field by field.
-pub type CmaAllocInfoFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CmaAllocInfoFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CmaAllocInfoFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CmaAllocInfoFtraceEventField<'a> {
-    Align(u32),
-    Count(u32),
-    ErrIso(u32),
-    ErrMig(u32),
-    ErrTest(u32),
-    Name(&'a str),
-    NrMapped(u64),
-    NrMigrated(u64),
-    NrReclaimed(u64),
-    Pfn(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CmaAllocInfoFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Align(f.uint32()?),
-            16 => Self::Count(f.uint32()?),
-            24 => Self::ErrIso(f.uint32()?),
-            32 => Self::ErrMig(f.uint32()?),
-            40 => Self::ErrTest(f.uint32()?),
-            50 => Self::Name(f.string()?),
-            56 => Self::NrMapped(f.uint64()?),
-            64 => Self::NrMigrated(f.uint64()?),
-            72 => Self::NrReclaimed(f.uint64()?),
-            80 => Self::Pfn(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CmaAllocInfoFtraceEvent": CmaAllocInfoFtraceEventReader, CmaAllocInfoFtraceEventField, CmaAllocInfoFtraceEventTable;
+    one {
+        Align(u32) align = 8 as Uint32;
+        Count(u32) count = 16 as Uint32;
+        ErrIso(u32) err_iso = 24 as Uint32;
+        ErrMig(u32) err_mig = 32 as Uint32;
+        ErrTest(u32) err_test = 40 as Uint32;
+        Name(&'a str) name = 50 as String;
+        NrMapped(u64) nr_mapped = 56 as Uint64;
+        NrMigrated(u64) nr_migrated = 64 as Uint64;
+        NrReclaimed(u64) nr_reclaimed = 72 as Uint64;
+        Pfn(u64) pfn = 80 as Uint64;
     }
 }
 
@@ -202,36 +159,15 @@ impl CmaAllocFinishFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CmaAllocFinishFtraceEvent` where it lies, field by field.
-pub type CmaAllocFinishFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CmaAllocFinishFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CmaAllocFinishFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CmaAllocFinishFtraceEventField<'a> {
-    Name(&'a str),
-    Pfn(u64),
-    Page(u64),
-    Count(u64),
-    Align(u32),
-    Errorno(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CmaAllocFinishFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Pfn(f.uint64()?),
-            24 => Self::Page(f.uint64()?),
-            32 => Self::Count(f.uint64()?),
-            40 => Self::Align(f.uint32()?),
-            48 => Self::Errorno(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CmaAllocFinishFtraceEvent": CmaAllocFinishFtraceEventReader, CmaAllocFinishFtraceEventField, CmaAllocFinishFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Pfn(u64) pfn = 16 as Uint64;
+        Page(u64) page = 24 as Uint64;
+        Count(u64) count = 32 as Uint64;
+        Align(u32) align = 40 as Uint32;
+        Errorno(i32) errorno = 48 as Int32;
     }
 }
 

@@ -35,34 +35,14 @@ impl MmCompactionBeginFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmCompactionBeginFtraceEvent` where it lies, field by field.
-pub type MmCompactionBeginFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmCompactionBeginFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmCompactionBeginFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmCompactionBeginFtraceEventField<'a> {
-    ZoneStart(u64),
-    MigratePfn(u64),
-    FreePfn(u64),
-    ZoneEnd(u64),
-    Sync(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmCompactionBeginFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::ZoneStart(f.uint64()?),
-            16 => Self::MigratePfn(f.uint64()?),
-            24 => Self::FreePfn(f.uint64()?),
-            32 => Self::ZoneEnd(f.uint64()?),
-            40 => Self::Sync(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmCompactionBeginFtraceEvent": MmCompactionBeginFtraceEventReader, MmCompactionBeginFtraceEventField, MmCompactionBeginFtraceEventTable;
+    one {
+        ZoneStart(u64) zone_start = 8 as Uint64;
+        MigratePfn(u64) migrate_pfn = 16 as Uint64;
+        FreePfn(u64) free_pfn = 24 as Uint64;
+        ZoneEnd(u64) zone_end = 32 as Uint64;
+        Sync(u32) sync = 40 as Uint32;
     }
 }
 
@@ -112,36 +92,15 @@ impl MmCompactionDeferCompactionFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmCompactionDeferCompactionFtraceEvent` where it lies, field by field.
-pub type MmCompactionDeferCompactionFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmCompactionDeferCompactionFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmCompactionDeferCompactionFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmCompactionDeferCompactionFtraceEventField<'a> {
-    Nid(i32),
-    Idx(u32),
-    Order(i32),
-    Considered(u32),
-    DeferShift(u32),
-    OrderFailed(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmCompactionDeferCompactionFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Nid(f.int32()?),
-            16 => Self::Idx(f.uint32()?),
-            24 => Self::Order(f.int32()?),
-            32 => Self::Considered(f.uint32()?),
-            40 => Self::DeferShift(f.uint32()?),
-            48 => Self::OrderFailed(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmCompactionDeferCompactionFtraceEvent": MmCompactionDeferCompactionFtraceEventReader, MmCompactionDeferCompactionFtraceEventField, MmCompactionDeferCompactionFtraceEventTable;
+    one {
+        Nid(i32) nid = 8 as Int32;
+        Idx(u32) idx = 16 as Uint32;
+        Order(i32) order = 24 as Int32;
+        Considered(u32) considered = 32 as Uint32;
+        DeferShift(u32) defer_shift = 40 as Uint32;
+        OrderFailed(i32) order_failed = 48 as Int32;
     }
 }
 
@@ -192,36 +151,15 @@ impl MmCompactionDeferredFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmCompactionDeferredFtraceEvent` where it lies, field by field.
-pub type MmCompactionDeferredFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmCompactionDeferredFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmCompactionDeferredFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmCompactionDeferredFtraceEventField<'a> {
-    Nid(i32),
-    Idx(u32),
-    Order(i32),
-    Considered(u32),
-    DeferShift(u32),
-    OrderFailed(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmCompactionDeferredFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Nid(f.int32()?),
-            16 => Self::Idx(f.uint32()?),
-            24 => Self::Order(f.int32()?),
-            32 => Self::Considered(f.uint32()?),
-            40 => Self::DeferShift(f.uint32()?),
-            48 => Self::OrderFailed(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmCompactionDeferredFtraceEvent": MmCompactionDeferredFtraceEventReader, MmCompactionDeferredFtraceEventField, MmCompactionDeferredFtraceEventTable;
+    one {
+        Nid(i32) nid = 8 as Int32;
+        Idx(u32) idx = 16 as Uint32;
+        Order(i32) order = 24 as Int32;
+        Considered(u32) considered = 32 as Uint32;
+        DeferShift(u32) defer_shift = 40 as Uint32;
+        OrderFailed(i32) order_failed = 48 as Int32;
     }
 }
 
@@ -272,36 +210,15 @@ impl MmCompactionDeferResetFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmCompactionDeferResetFtraceEvent` where it lies, field by field.
-pub type MmCompactionDeferResetFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmCompactionDeferResetFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmCompactionDeferResetFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmCompactionDeferResetFtraceEventField<'a> {
-    Nid(i32),
-    Idx(u32),
-    Order(i32),
-    Considered(u32),
-    DeferShift(u32),
-    OrderFailed(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmCompactionDeferResetFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Nid(f.int32()?),
-            16 => Self::Idx(f.uint32()?),
-            24 => Self::Order(f.int32()?),
-            32 => Self::Considered(f.uint32()?),
-            40 => Self::DeferShift(f.uint32()?),
-            48 => Self::OrderFailed(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmCompactionDeferResetFtraceEvent": MmCompactionDeferResetFtraceEventReader, MmCompactionDeferResetFtraceEventField, MmCompactionDeferResetFtraceEventTable;
+    one {
+        Nid(i32) nid = 8 as Int32;
+        Idx(u32) idx = 16 as Uint32;
+        Order(i32) order = 24 as Int32;
+        Considered(u32) considered = 32 as Uint32;
+        DeferShift(u32) defer_shift = 40 as Uint32;
+        OrderFailed(i32) order_failed = 48 as Int32;
     }
 }
 
@@ -352,36 +269,15 @@ impl MmCompactionEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmCompactionEndFtraceEvent` where it lies, field by field.
-pub type MmCompactionEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmCompactionEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmCompactionEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmCompactionEndFtraceEventField<'a> {
-    ZoneStart(u64),
-    MigratePfn(u64),
-    FreePfn(u64),
-    ZoneEnd(u64),
-    Sync(u32),
-    Status(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmCompactionEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::ZoneStart(f.uint64()?),
-            16 => Self::MigratePfn(f.uint64()?),
-            24 => Self::FreePfn(f.uint64()?),
-            32 => Self::ZoneEnd(f.uint64()?),
-            40 => Self::Sync(f.uint32()?),
-            48 => Self::Status(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmCompactionEndFtraceEvent": MmCompactionEndFtraceEventReader, MmCompactionEndFtraceEventField, MmCompactionEndFtraceEventTable;
+    one {
+        ZoneStart(u64) zone_start = 8 as Uint64;
+        MigratePfn(u64) migrate_pfn = 16 as Uint64;
+        FreePfn(u64) free_pfn = 24 as Uint64;
+        ZoneEnd(u64) zone_end = 32 as Uint64;
+        Sync(u32) sync = 40 as Uint32;
+        Status(i32) status = 48 as Int32;
     }
 }
 
@@ -428,32 +324,13 @@ impl MmCompactionFinishedFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmCompactionFinishedFtraceEvent` where it lies, field by field.
-pub type MmCompactionFinishedFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmCompactionFinishedFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmCompactionFinishedFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmCompactionFinishedFtraceEventField<'a> {
-    Nid(i32),
-    Idx(u32),
-    Order(i32),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmCompactionFinishedFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Nid(f.int32()?),
-            16 => Self::Idx(f.uint32()?),
-            24 => Self::Order(f.int32()?),
-            32 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmCompactionFinishedFtraceEvent": MmCompactionFinishedFtraceEventReader, MmCompactionFinishedFtraceEventField, MmCompactionFinishedFtraceEventTable;
+    one {
+        Nid(i32) nid = 8 as Int32;
+        Idx(u32) idx = 16 as Uint32;
+        Order(i32) order = 24 as Int32;
+        Ret(i32) ret = 32 as Int32;
     }
 }
 
@@ -498,32 +375,13 @@ impl MmCompactionIsolateFreepagesFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent` where it lies, field by field.
-pub type MmCompactionIsolateFreepagesFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmCompactionIsolateFreepagesFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmCompactionIsolateFreepagesFtraceEventField<'a> {
-    StartPfn(u64),
-    EndPfn(u64),
-    NrScanned(u64),
-    NrTaken(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmCompactionIsolateFreepagesFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::StartPfn(f.uint64()?),
-            16 => Self::EndPfn(f.uint64()?),
-            24 => Self::NrScanned(f.uint64()?),
-            32 => Self::NrTaken(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent": MmCompactionIsolateFreepagesFtraceEventReader, MmCompactionIsolateFreepagesFtraceEventField, MmCompactionIsolateFreepagesFtraceEventTable;
+    one {
+        StartPfn(u64) start_pfn = 8 as Uint64;
+        EndPfn(u64) end_pfn = 16 as Uint64;
+        NrScanned(u64) nr_scanned = 24 as Uint64;
+        NrTaken(u64) nr_taken = 32 as Uint64;
     }
 }
 
@@ -568,32 +426,13 @@ impl MmCompactionIsolateMigratepagesFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent` where it lies, field by field.
-pub type MmCompactionIsolateMigratepagesFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmCompactionIsolateMigratepagesFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmCompactionIsolateMigratepagesFtraceEventField<'a> {
-    StartPfn(u64),
-    EndPfn(u64),
-    NrScanned(u64),
-    NrTaken(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmCompactionIsolateMigratepagesFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::StartPfn(f.uint64()?),
-            16 => Self::EndPfn(f.uint64()?),
-            24 => Self::NrScanned(f.uint64()?),
-            32 => Self::NrTaken(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent": MmCompactionIsolateMigratepagesFtraceEventReader, MmCompactionIsolateMigratepagesFtraceEventField, MmCompactionIsolateMigratepagesFtraceEventTable;
+    one {
+        StartPfn(u64) start_pfn = 8 as Uint64;
+        EndPfn(u64) end_pfn = 16 as Uint64;
+        NrScanned(u64) nr_scanned = 24 as Uint64;
+        NrTaken(u64) nr_taken = 32 as Uint64;
     }
 }
 
@@ -632,26 +471,10 @@ impl MmCompactionKcompactdSleepFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmCompactionKcompactdSleepFtraceEvent` where it lies, field by field.
-pub type MmCompactionKcompactdSleepFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmCompactionKcompactdSleepFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmCompactionKcompactdSleepFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmCompactionKcompactdSleepFtraceEventField<'a> {
-    Nid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmCompactionKcompactdSleepFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Nid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmCompactionKcompactdSleepFtraceEvent": MmCompactionKcompactdSleepFtraceEventReader, MmCompactionKcompactdSleepFtraceEventField, MmCompactionKcompactdSleepFtraceEventTable;
+    one {
+        Nid(i32) nid = 8 as Int32;
     }
 }
 
@@ -691,32 +514,13 @@ impl MmCompactionKcompactdWakeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmCompactionKcompactdWakeFtraceEvent` where it lies, field by field.
-pub type MmCompactionKcompactdWakeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmCompactionKcompactdWakeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmCompactionKcompactdWakeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmCompactionKcompactdWakeFtraceEventField<'a> {
-    Nid(i32),
-    Order(i32),
-    ClasszoneIdx(u32),
-    HighestZoneidx(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmCompactionKcompactdWakeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Nid(f.int32()?),
-            16 => Self::Order(f.int32()?),
-            24 => Self::ClasszoneIdx(f.uint32()?),
-            32 => Self::HighestZoneidx(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmCompactionKcompactdWakeFtraceEvent": MmCompactionKcompactdWakeFtraceEventReader, MmCompactionKcompactdWakeFtraceEventField, MmCompactionKcompactdWakeFtraceEventTable;
+    one {
+        Nid(i32) nid = 8 as Int32;
+        Order(i32) order = 16 as Int32;
+        ClasszoneIdx(u32) classzone_idx = 24 as Uint32;
+        HighestZoneidx(u32) highest_zoneidx = 32 as Uint32;
     }
 }
 
@@ -757,28 +561,11 @@ impl MmCompactionMigratepagesFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmCompactionMigratepagesFtraceEvent` where it lies, field by field.
-pub type MmCompactionMigratepagesFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmCompactionMigratepagesFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmCompactionMigratepagesFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmCompactionMigratepagesFtraceEventField<'a> {
-    NrMigrated(u64),
-    NrFailed(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmCompactionMigratepagesFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NrMigrated(f.uint64()?),
-            16 => Self::NrFailed(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmCompactionMigratepagesFtraceEvent": MmCompactionMigratepagesFtraceEventReader, MmCompactionMigratepagesFtraceEventField, MmCompactionMigratepagesFtraceEventTable;
+    one {
+        NrMigrated(u64) nr_migrated = 8 as Uint64;
+        NrFailed(u64) nr_failed = 16 as Uint64;
     }
 }
 
@@ -821,32 +608,13 @@ impl MmCompactionSuitableFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmCompactionSuitableFtraceEvent` where it lies, field by field.
-pub type MmCompactionSuitableFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmCompactionSuitableFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmCompactionSuitableFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmCompactionSuitableFtraceEventField<'a> {
-    Nid(i32),
-    Idx(u32),
-    Order(i32),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmCompactionSuitableFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Nid(f.int32()?),
-            16 => Self::Idx(f.uint32()?),
-            24 => Self::Order(f.int32()?),
-            32 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmCompactionSuitableFtraceEvent": MmCompactionSuitableFtraceEventReader, MmCompactionSuitableFtraceEventField, MmCompactionSuitableFtraceEventTable;
+    one {
+        Nid(i32) nid = 8 as Int32;
+        Idx(u32) idx = 16 as Uint32;
+        Order(i32) order = 24 as Int32;
+        Ret(i32) ret = 32 as Int32;
     }
 }
 
@@ -891,32 +659,13 @@ impl MmCompactionTryToCompactPagesFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent` where it lies, field by field.
-pub type MmCompactionTryToCompactPagesFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmCompactionTryToCompactPagesFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmCompactionTryToCompactPagesFtraceEventField<'a> {
-    Order(i32),
-    GfpMask(u32),
-    Mode(u32),
-    Prio(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmCompactionTryToCompactPagesFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Order(f.int32()?),
-            16 => Self::GfpMask(f.uint32()?),
-            24 => Self::Mode(f.uint32()?),
-            32 => Self::Prio(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent": MmCompactionTryToCompactPagesFtraceEventReader, MmCompactionTryToCompactPagesFtraceEventField, MmCompactionTryToCompactPagesFtraceEventTable;
+    one {
+        Order(i32) order = 8 as Int32;
+        GfpMask(u32) gfp_mask = 16 as Uint32;
+        Mode(u32) mode = 24 as Uint32;
+        Prio(i32) prio = 32 as Int32;
     }
 }
 
@@ -961,32 +710,13 @@ impl MmCompactionWakeupKcompactdFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent` where it lies, field by field.
-pub type MmCompactionWakeupKcompactdFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmCompactionWakeupKcompactdFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmCompactionWakeupKcompactdFtraceEventField<'a> {
-    Nid(i32),
-    Order(i32),
-    ClasszoneIdx(u32),
-    HighestZoneidx(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmCompactionWakeupKcompactdFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Nid(f.int32()?),
-            16 => Self::Order(f.int32()?),
-            24 => Self::ClasszoneIdx(f.uint32()?),
-            32 => Self::HighestZoneidx(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent": MmCompactionWakeupKcompactdFtraceEventReader, MmCompactionWakeupKcompactdFtraceEventField, MmCompactionWakeupKcompactdFtraceEventTable;
+    one {
+        Nid(i32) nid = 8 as Int32;
+        Order(i32) order = 16 as Int32;
+        ClasszoneIdx(u32) classzone_idx = 24 as Uint32;
+        HighestZoneidx(u32) highest_zoneidx = 32 as Uint32;
     }
 }
 

@@ -31,30 +31,12 @@ impl ParamSetValueCpmFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ParamSetValueCpmFtraceEvent` where it lies, field by field.
-pub type ParamSetValueCpmFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    ParamSetValueCpmFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.ParamSetValueCpmFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ParamSetValueCpmFtraceEventField<'a> {
-    Body(&'a str),
-    Value(u32),
-    Timestamp(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ParamSetValueCpmFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Body(f.string()?),
-            16 => Self::Value(f.uint32()?),
-            24 => Self::Timestamp(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ParamSetValueCpmFtraceEvent": ParamSetValueCpmFtraceEventReader, ParamSetValueCpmFtraceEventField, ParamSetValueCpmFtraceEventTable;
+    one {
+        Body(&'a str) body = 10 as String;
+        Value(u32) value = 16 as Uint32;
+        Timestamp(i64) timestamp = 24 as Int64;
     }
 }
 

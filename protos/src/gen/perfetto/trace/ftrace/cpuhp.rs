@@ -33,32 +33,13 @@ impl CpuhpExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CpuhpExitFtraceEvent` where it lies, field by field.
-pub type CpuhpExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CpuhpExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CpuhpExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CpuhpExitFtraceEventField<'a> {
-    Cpu(u32),
-    Idx(i32),
-    Ret(i32),
-    State(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CpuhpExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cpu(f.uint32()?),
-            16 => Self::Idx(f.int32()?),
-            24 => Self::Ret(f.int32()?),
-            32 => Self::State(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CpuhpExitFtraceEvent": CpuhpExitFtraceEventReader, CpuhpExitFtraceEventField, CpuhpExitFtraceEventTable;
+    one {
+        Cpu(u32) cpu = 8 as Uint32;
+        Idx(i32) idx = 16 as Int32;
+        Ret(i32) ret = 24 as Int32;
+        State(i32) state = 32 as Int32;
     }
 }
 
@@ -103,32 +84,13 @@ impl CpuhpMultiEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CpuhpMultiEnterFtraceEvent` where it lies, field by field.
-pub type CpuhpMultiEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CpuhpMultiEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CpuhpMultiEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CpuhpMultiEnterFtraceEventField<'a> {
-    Cpu(u32),
-    Fun(u64),
-    Idx(i32),
-    Target(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CpuhpMultiEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cpu(f.uint32()?),
-            16 => Self::Fun(f.uint64()?),
-            24 => Self::Idx(f.int32()?),
-            32 => Self::Target(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CpuhpMultiEnterFtraceEvent": CpuhpMultiEnterFtraceEventReader, CpuhpMultiEnterFtraceEventField, CpuhpMultiEnterFtraceEventTable;
+    one {
+        Cpu(u32) cpu = 8 as Uint32;
+        Fun(u64) fun = 16 as Uint64;
+        Idx(i32) idx = 24 as Int32;
+        Target(i32) target = 32 as Int32;
     }
 }
 
@@ -173,32 +135,13 @@ impl CpuhpEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CpuhpEnterFtraceEvent` where it lies, field by field.
-pub type CpuhpEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CpuhpEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CpuhpEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CpuhpEnterFtraceEventField<'a> {
-    Cpu(u32),
-    Fun(u64),
-    Idx(i32),
-    Target(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CpuhpEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cpu(f.uint32()?),
-            16 => Self::Fun(f.uint64()?),
-            24 => Self::Idx(f.int32()?),
-            32 => Self::Target(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CpuhpEnterFtraceEvent": CpuhpEnterFtraceEventReader, CpuhpEnterFtraceEventField, CpuhpEnterFtraceEventTable;
+    one {
+        Cpu(u32) cpu = 8 as Uint32;
+        Fun(u64) fun = 16 as Uint64;
+        Idx(i32) idx = 24 as Int32;
+        Target(i32) target = 32 as Int32;
     }
 }
 
@@ -243,32 +186,13 @@ impl CpuhpLatencyFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CpuhpLatencyFtraceEvent` where it lies, field by field.
-pub type CpuhpLatencyFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CpuhpLatencyFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CpuhpLatencyFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CpuhpLatencyFtraceEventField<'a> {
-    Cpu(u32),
-    Ret(i32),
-    State(u32),
-    Time(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CpuhpLatencyFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cpu(f.uint32()?),
-            16 => Self::Ret(f.int32()?),
-            24 => Self::State(f.uint32()?),
-            32 => Self::Time(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CpuhpLatencyFtraceEvent": CpuhpLatencyFtraceEventReader, CpuhpLatencyFtraceEventField, CpuhpLatencyFtraceEventTable;
+    one {
+        Cpu(u32) cpu = 8 as Uint32;
+        Ret(i32) ret = 16 as Int32;
+        State(u32) state = 24 as Uint32;
+        Time(u64) time = 32 as Uint64;
     }
 }
 
@@ -313,32 +237,13 @@ impl CpuhpPauseFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CpuhpPauseFtraceEvent` where it lies, field by field.
-pub type CpuhpPauseFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CpuhpPauseFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CpuhpPauseFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CpuhpPauseFtraceEventField<'a> {
-    ActiveCpus(u32),
-    Cpus(u32),
-    Pause(u32),
-    Time(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CpuhpPauseFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::ActiveCpus(f.uint32()?),
-            16 => Self::Cpus(f.uint32()?),
-            24 => Self::Pause(f.uint32()?),
-            32 => Self::Time(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CpuhpPauseFtraceEvent": CpuhpPauseFtraceEventReader, CpuhpPauseFtraceEventField, CpuhpPauseFtraceEventTable;
+    one {
+        ActiveCpus(u32) active_cpus = 8 as Uint32;
+        Cpus(u32) cpus = 16 as Uint32;
+        Pause(u32) pause = 24 as Uint32;
+        Time(u32) time = 32 as Uint32;
     }
 }
 

@@ -37,36 +37,15 @@ impl CrosEcSensorhubDataFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CrosEcSensorhubDataFtraceEvent` where it lies, field by field.
-pub type CrosEcSensorhubDataFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CrosEcSensorhubDataFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CrosEcSensorhubDataFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CrosEcSensorhubDataFtraceEventField<'a> {
-    CurrentTime(i64),
-    CurrentTimestamp(i64),
-    Delta(i64),
-    EcFifoTimestamp(u32),
-    EcSensorNum(u32),
-    FifoTimestamp(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CrosEcSensorhubDataFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CurrentTime(f.int64()?),
-            16 => Self::CurrentTimestamp(f.int64()?),
-            24 => Self::Delta(f.int64()?),
-            32 => Self::EcFifoTimestamp(f.uint32()?),
-            40 => Self::EcSensorNum(f.uint32()?),
-            48 => Self::FifoTimestamp(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CrosEcSensorhubDataFtraceEvent": CrosEcSensorhubDataFtraceEventReader, CrosEcSensorhubDataFtraceEventField, CrosEcSensorhubDataFtraceEventTable;
+    one {
+        CurrentTime(i64) current_time = 8 as Int64;
+        CurrentTimestamp(i64) current_timestamp = 16 as Int64;
+        Delta(i64) delta = 24 as Int64;
+        EcFifoTimestamp(u32) ec_fifo_timestamp = 32 as Uint32;
+        EcSensorNum(u32) ec_sensor_num = 40 as Uint32;
+        FifoTimestamp(i64) fifo_timestamp = 48 as Int64;
     }
 }
 

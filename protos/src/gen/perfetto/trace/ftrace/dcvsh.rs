@@ -29,28 +29,11 @@ impl DcvshFreqFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DcvshFreqFtraceEvent` where it lies, field by field.
-pub type DcvshFreqFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DcvshFreqFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DcvshFreqFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DcvshFreqFtraceEventField<'a> {
-    Cpu(u64),
-    Freq(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DcvshFreqFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cpu(f.uint64()?),
-            16 => Self::Freq(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DcvshFreqFtraceEvent": DcvshFreqFtraceEventReader, DcvshFreqFtraceEventField, DcvshFreqFtraceEventTable;
+    one {
+        Cpu(u64) cpu = 8 as Uint64;
+        Freq(u64) freq = 16 as Uint64;
     }
 }
 

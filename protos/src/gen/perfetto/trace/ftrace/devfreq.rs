@@ -35,34 +35,14 @@ impl DevfreqFrequencyFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DevfreqFrequencyFtraceEvent` where it lies, field by field.
-pub type DevfreqFrequencyFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DevfreqFrequencyFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DevfreqFrequencyFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DevfreqFrequencyFtraceEventField<'a> {
-    DevName(&'a str),
-    Freq(u64),
-    PrevFreq(u64),
-    BusyTime(u64),
-    TotalTime(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DevfreqFrequencyFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::DevName(f.string()?),
-            16 => Self::Freq(f.uint64()?),
-            24 => Self::PrevFreq(f.uint64()?),
-            32 => Self::BusyTime(f.uint64()?),
-            40 => Self::TotalTime(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DevfreqFrequencyFtraceEvent": DevfreqFrequencyFtraceEventReader, DevfreqFrequencyFtraceEventField, DevfreqFrequencyFtraceEventTable;
+    one {
+        DevName(&'a str) dev_name = 10 as String;
+        Freq(u64) freq = 16 as Uint64;
+        PrevFreq(u64) prev_freq = 24 as Uint64;
+        BusyTime(u64) busy_time = 32 as Uint64;
+        TotalTime(u64) total_time = 40 as Uint64;
     }
 }
 

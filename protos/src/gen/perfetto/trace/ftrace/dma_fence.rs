@@ -33,32 +33,13 @@ impl DmaFenceInitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DmaFenceInitFtraceEvent` where it lies, field by field.
-pub type DmaFenceInitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DmaFenceInitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DmaFenceInitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DmaFenceInitFtraceEventField<'a> {
-    Context(u32),
-    Driver(&'a str),
-    Seqno(u32),
-    Timeline(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DmaFenceInitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Context(f.uint32()?),
-            18 => Self::Driver(f.string()?),
-            24 => Self::Seqno(f.uint32()?),
-            34 => Self::Timeline(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DmaFenceInitFtraceEvent": DmaFenceInitFtraceEventReader, DmaFenceInitFtraceEventField, DmaFenceInitFtraceEventTable;
+    one {
+        Context(u32) context = 8 as Uint32;
+        Driver(&'a str) driver = 18 as String;
+        Seqno(u32) seqno = 24 as Uint32;
+        Timeline(&'a str) timeline = 34 as String;
     }
 }
 
@@ -103,32 +84,13 @@ impl DmaFenceEmitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DmaFenceEmitFtraceEvent` where it lies, field by field.
-pub type DmaFenceEmitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DmaFenceEmitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DmaFenceEmitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DmaFenceEmitFtraceEventField<'a> {
-    Context(u32),
-    Driver(&'a str),
-    Seqno(u32),
-    Timeline(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DmaFenceEmitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Context(f.uint32()?),
-            18 => Self::Driver(f.string()?),
-            24 => Self::Seqno(f.uint32()?),
-            34 => Self::Timeline(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DmaFenceEmitFtraceEvent": DmaFenceEmitFtraceEventReader, DmaFenceEmitFtraceEventField, DmaFenceEmitFtraceEventTable;
+    one {
+        Context(u32) context = 8 as Uint32;
+        Driver(&'a str) driver = 18 as String;
+        Seqno(u32) seqno = 24 as Uint32;
+        Timeline(&'a str) timeline = 34 as String;
     }
 }
 
@@ -173,32 +135,13 @@ impl DmaFenceSignaledFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DmaFenceSignaledFtraceEvent` where it lies, field by field.
-pub type DmaFenceSignaledFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DmaFenceSignaledFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DmaFenceSignaledFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DmaFenceSignaledFtraceEventField<'a> {
-    Context(u32),
-    Driver(&'a str),
-    Seqno(u32),
-    Timeline(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DmaFenceSignaledFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Context(f.uint32()?),
-            18 => Self::Driver(f.string()?),
-            24 => Self::Seqno(f.uint32()?),
-            34 => Self::Timeline(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DmaFenceSignaledFtraceEvent": DmaFenceSignaledFtraceEventReader, DmaFenceSignaledFtraceEventField, DmaFenceSignaledFtraceEventTable;
+    one {
+        Context(u32) context = 8 as Uint32;
+        Driver(&'a str) driver = 18 as String;
+        Seqno(u32) seqno = 24 as Uint32;
+        Timeline(&'a str) timeline = 34 as String;
     }
 }
 
@@ -243,32 +186,13 @@ impl DmaFenceWaitStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DmaFenceWaitStartFtraceEvent` where it lies, field by field.
-pub type DmaFenceWaitStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DmaFenceWaitStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DmaFenceWaitStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DmaFenceWaitStartFtraceEventField<'a> {
-    Context(u32),
-    Driver(&'a str),
-    Seqno(u32),
-    Timeline(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DmaFenceWaitStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Context(f.uint32()?),
-            18 => Self::Driver(f.string()?),
-            24 => Self::Seqno(f.uint32()?),
-            34 => Self::Timeline(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DmaFenceWaitStartFtraceEvent": DmaFenceWaitStartFtraceEventReader, DmaFenceWaitStartFtraceEventField, DmaFenceWaitStartFtraceEventTable;
+    one {
+        Context(u32) context = 8 as Uint32;
+        Driver(&'a str) driver = 18 as String;
+        Seqno(u32) seqno = 24 as Uint32;
+        Timeline(&'a str) timeline = 34 as String;
     }
 }
 
@@ -313,32 +237,13 @@ impl DmaFenceWaitEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DmaFenceWaitEndFtraceEvent` where it lies, field by field.
-pub type DmaFenceWaitEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DmaFenceWaitEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DmaFenceWaitEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DmaFenceWaitEndFtraceEventField<'a> {
-    Context(u32),
-    Driver(&'a str),
-    Seqno(u32),
-    Timeline(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DmaFenceWaitEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Context(f.uint32()?),
-            18 => Self::Driver(f.string()?),
-            24 => Self::Seqno(f.uint32()?),
-            34 => Self::Timeline(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DmaFenceWaitEndFtraceEvent": DmaFenceWaitEndFtraceEventReader, DmaFenceWaitEndFtraceEventField, DmaFenceWaitEndFtraceEventTable;
+    one {
+        Context(u32) context = 8 as Uint32;
+        Driver(&'a str) driver = 18 as String;
+        Seqno(u32) seqno = 24 as Uint32;
+        Timeline(&'a str) timeline = 34 as String;
     }
 }
 

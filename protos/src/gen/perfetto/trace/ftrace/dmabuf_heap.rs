@@ -31,30 +31,12 @@ impl DmaHeapStatFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DmaHeapStatFtraceEvent` where it lies, field by field.
-pub type DmaHeapStatFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DmaHeapStatFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DmaHeapStatFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DmaHeapStatFtraceEventField<'a> {
-    Inode(u64),
-    Len(i64),
-    TotalAllocated(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DmaHeapStatFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Inode(f.uint64()?),
-            16 => Self::Len(f.int64()?),
-            24 => Self::TotalAllocated(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DmaHeapStatFtraceEvent": DmaHeapStatFtraceEventReader, DmaHeapStatFtraceEventField, DmaHeapStatFtraceEventTable;
+    one {
+        Inode(u64) inode = 8 as Uint64;
+        Len(i64) len = 16 as Int64;
+        TotalAllocated(u64) total_allocated = 24 as Uint64;
     }
 }
 

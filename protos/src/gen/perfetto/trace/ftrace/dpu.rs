@@ -37,36 +37,15 @@ impl DpuTracingMarkWriteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DpuTracingMarkWriteFtraceEvent` where it lies, field by field.
-pub type DpuTracingMarkWriteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DpuTracingMarkWriteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DpuTracingMarkWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DpuTracingMarkWriteFtraceEventField<'a> {
-    Pid(i32),
-    TraceName(&'a str),
-    TraceBegin(u32),
-    Name(&'a str),
-    Type(u32),
-    Value(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DpuTracingMarkWriteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            18 => Self::TraceName(f.string()?),
-            24 => Self::TraceBegin(f.uint32()?),
-            34 => Self::Name(f.string()?),
-            40 => Self::Type(f.uint32()?),
-            48 => Self::Value(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DpuTracingMarkWriteFtraceEvent": DpuTracingMarkWriteFtraceEventReader, DpuTracingMarkWriteFtraceEventField, DpuTracingMarkWriteFtraceEventTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+        TraceName(&'a str) trace_name = 18 as String;
+        TraceBegin(u32) trace_begin = 24 as Uint32;
+        Name(&'a str) name = 34 as String;
+        Type(u32) r#type = 40 as Uint32;
+        Value(i32) value = 48 as Int32;
     }
 }
 
@@ -109,28 +88,11 @@ impl DpuDsiCmdFifoStatusFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent` where it lies, field by field.
-pub type DpuDsiCmdFifoStatusFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DpuDsiCmdFifoStatusFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DpuDsiCmdFifoStatusFtraceEventField<'a> {
-    Header(u32),
-    Payload(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DpuDsiCmdFifoStatusFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Header(f.uint32()?),
-            16 => Self::Payload(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent": DpuDsiCmdFifoStatusFtraceEventReader, DpuDsiCmdFifoStatusFtraceEventField, DpuDsiCmdFifoStatusFtraceEventTable;
+    one {
+        Header(u32) header = 8 as Uint32;
+        Payload(u32) payload = 16 as Uint32;
     }
 }
 
@@ -173,28 +135,11 @@ impl DpuDsiRxFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DpuDsiRxFtraceEvent` where it lies, field by field.
-pub type DpuDsiRxFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DpuDsiRxFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DpuDsiRxFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DpuDsiRxFtraceEventField<'a> {
-    Cmd(u32),
-    RxBuf(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DpuDsiRxFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cmd(f.uint32()?),
-            26 => Self::RxBuf(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DpuDsiRxFtraceEvent": DpuDsiRxFtraceEventReader, DpuDsiRxFtraceEventField, DpuDsiRxFtraceEventTable;
+    one {
+        Cmd(u32) cmd = 8 as Uint32;
+        RxBuf(&'a [u8]) rx_buf = 26 as Bytes;
     }
 }
 
@@ -241,32 +186,13 @@ impl DpuDsiTxFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DpuDsiTxFtraceEvent` where it lies, field by field.
-pub type DpuDsiTxFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DpuDsiTxFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DpuDsiTxFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DpuDsiTxFtraceEventField<'a> {
-    Type(u32),
-    Last(u32),
-    DelayMs(u32),
-    TxBuf(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DpuDsiTxFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Type(f.uint32()?),
-            24 => Self::Last(f.uint32()?),
-            32 => Self::DelayMs(f.uint32()?),
-            42 => Self::TxBuf(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DpuDsiTxFtraceEvent": DpuDsiTxFtraceEventReader, DpuDsiTxFtraceEventField, DpuDsiTxFtraceEventTable;
+    one {
+        Type(u32) r#type = 8 as Uint32;
+        Last(u32) last = 24 as Uint32;
+        DelayMs(u32) delay_ms = 32 as Uint32;
+        TxBuf(&'a [u8]) tx_buf = 42 as Bytes;
     }
 }
 
@@ -309,30 +235,12 @@ impl DpuDispDpuUnderrunFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DpuDispDpuUnderrunFtraceEvent` where it lies, field by field.
-pub type DpuDispDpuUnderrunFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DpuDispDpuUnderrunFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DpuDispDpuUnderrunFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DpuDispDpuUnderrunFtraceEventField<'a> {
-    Id(i32),
-    FramesPending(i32),
-    VsyncCount(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DpuDispDpuUnderrunFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.int32()?),
-            16 => Self::FramesPending(f.int32()?),
-            24 => Self::VsyncCount(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DpuDispDpuUnderrunFtraceEvent": DpuDispDpuUnderrunFtraceEventReader, DpuDispDpuUnderrunFtraceEventField, DpuDispDpuUnderrunFtraceEventTable;
+    one {
+        Id(i32) id = 8 as Int32;
+        FramesPending(i32) frames_pending = 16 as Int32;
+        VsyncCount(i32) vsync_count = 24 as Int32;
     }
 }
 
@@ -374,30 +282,12 @@ impl DpuDispVblankIrqEnableFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DpuDispVblankIrqEnableFtraceEvent` where it lies, field by field.
-pub type DpuDispVblankIrqEnableFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DpuDispVblankIrqEnableFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DpuDispVblankIrqEnableFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DpuDispVblankIrqEnableFtraceEventField<'a> {
-    Id(i32),
-    OutputId(i32),
-    Enable(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DpuDispVblankIrqEnableFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.int32()?),
-            16 => Self::OutputId(f.int32()?),
-            24 => Self::Enable(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DpuDispVblankIrqEnableFtraceEvent": DpuDispVblankIrqEnableFtraceEventReader, DpuDispVblankIrqEnableFtraceEventField, DpuDispVblankIrqEnableFtraceEventTable;
+    one {
+        Id(i32) id = 8 as Int32;
+        OutputId(i32) output_id = 16 as Int32;
+        Enable(i32) enable = 24 as Int32;
     }
 }
 
@@ -443,34 +333,14 @@ impl DpuDispFrameDoneTimeoutFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent` where it lies, field by field.
-pub type DpuDispFrameDoneTimeoutFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DpuDispFrameDoneTimeoutFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DpuDispFrameDoneTimeoutFtraceEventField<'a> {
-    DisplayId(i32),
-    OutputId(u32),
-    FramesPending(i32),
-    TeCount(i32),
-    DuringDisable(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DpuDispFrameDoneTimeoutFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DisplayId(f.int32()?),
-            16 => Self::OutputId(f.uint32()?),
-            24 => Self::FramesPending(f.int32()?),
-            32 => Self::TeCount(f.int32()?),
-            40 => Self::DuringDisable(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent": DpuDispFrameDoneTimeoutFtraceEventReader, DpuDispFrameDoneTimeoutFtraceEventField, DpuDispFrameDoneTimeoutFtraceEventTable;
+    one {
+        DisplayId(i32) display_id = 8 as Int32;
+        OutputId(u32) output_id = 16 as Uint32;
+        FramesPending(i32) frames_pending = 24 as Int32;
+        TeCount(i32) te_count = 32 as Int32;
+        DuringDisable(u32) during_disable = 40 as Uint32;
     }
 }
 
@@ -516,32 +386,13 @@ impl DpuDispFrameStartTimeoutFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent` where it lies, field by field.
-pub type DpuDispFrameStartTimeoutFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DpuDispFrameStartTimeoutFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DpuDispFrameStartTimeoutFtraceEventField<'a> {
-    DisplayId(i32),
-    OutputId(u32),
-    FramesPending(i32),
-    TeCount(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DpuDispFrameStartTimeoutFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DisplayId(f.int32()?),
-            16 => Self::OutputId(f.uint32()?),
-            24 => Self::FramesPending(f.int32()?),
-            32 => Self::TeCount(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent": DpuDispFrameStartTimeoutFtraceEventReader, DpuDispFrameStartTimeoutFtraceEventField, DpuDispFrameStartTimeoutFtraceEventTable;
+    one {
+        DisplayId(i32) display_id = 8 as Int32;
+        OutputId(u32) output_id = 16 as Uint32;
+        FramesPending(i32) frames_pending = 24 as Int32;
+        TeCount(i32) te_count = 32 as Int32;
     }
 }
 
@@ -586,32 +437,13 @@ impl DpuDispFrameDoneMissingFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DpuDispFrameDoneMissingFtraceEvent` where it lies, field by field.
-pub type DpuDispFrameDoneMissingFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DpuDispFrameDoneMissingFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DpuDispFrameDoneMissingFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DpuDispFrameDoneMissingFtraceEventField<'a> {
-    DisplayId(i32),
-    OutputId(u32),
-    FramesPending(i32),
-    TeCount(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DpuDispFrameDoneMissingFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DisplayId(f.int32()?),
-            16 => Self::OutputId(f.uint32()?),
-            24 => Self::FramesPending(f.int32()?),
-            32 => Self::TeCount(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DpuDispFrameDoneMissingFtraceEvent": DpuDispFrameDoneMissingFtraceEventReader, DpuDispFrameDoneMissingFtraceEventField, DpuDispFrameDoneMissingFtraceEventTable;
+    one {
+        DisplayId(i32) display_id = 8 as Int32;
+        OutputId(u32) output_id = 16 as Uint32;
+        FramesPending(i32) frames_pending = 24 as Int32;
+        TeCount(i32) te_count = 32 as Int32;
     }
 }
 
@@ -656,32 +488,13 @@ impl DpuDispFrameStartMissingFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DpuDispFrameStartMissingFtraceEvent` where it lies, field by field.
-pub type DpuDispFrameStartMissingFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DpuDispFrameStartMissingFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DpuDispFrameStartMissingFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DpuDispFrameStartMissingFtraceEventField<'a> {
-    DisplayId(i32),
-    OutputId(u32),
-    FramesPending(i32),
-    TeCount(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DpuDispFrameStartMissingFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DisplayId(f.int32()?),
-            16 => Self::OutputId(f.uint32()?),
-            24 => Self::FramesPending(f.int32()?),
-            32 => Self::TeCount(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DpuDispFrameStartMissingFtraceEvent": DpuDispFrameStartMissingFtraceEventReader, DpuDispFrameStartMissingFtraceEventField, DpuDispFrameStartMissingFtraceEventTable;
+    one {
+        DisplayId(i32) display_id = 8 as Int32;
+        OutputId(u32) output_id = 16 as Uint32;
+        FramesPending(i32) frames_pending = 24 as Int32;
+        TeCount(i32) te_count = 32 as Int32;
     }
 }
 
@@ -724,30 +537,12 @@ impl DpuDispDpuLineUnderrunFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent` where it lies, field by field.
-pub type DpuDispDpuLineUnderrunFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DpuDispDpuLineUnderrunFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DpuDispDpuLineUnderrunFtraceEventField<'a> {
-    Id(i32),
-    FramesPending(i32),
-    VsyncCount(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DpuDispDpuLineUnderrunFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.int32()?),
-            16 => Self::FramesPending(f.int32()?),
-            24 => Self::VsyncCount(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent": DpuDispDpuLineUnderrunFtraceEventReader, DpuDispDpuLineUnderrunFtraceEventField, DpuDispDpuLineUnderrunFtraceEventTable;
+    one {
+        Id(i32) id = 8 as Int32;
+        FramesPending(i32) frames_pending = 16 as Int32;
+        VsyncCount(i32) vsync_count = 24 as Int32;
     }
 }
 

@@ -33,32 +33,13 @@ impl DrmVblankEventFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DrmVblankEventFtraceEvent` where it lies, field by field.
-pub type DrmVblankEventFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DrmVblankEventFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DrmVblankEventFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DrmVblankEventFtraceEventField<'a> {
-    Crtc(i32),
-    HighPrec(u32),
-    Seq(u32),
-    Time(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DrmVblankEventFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Crtc(f.int32()?),
-            16 => Self::HighPrec(f.uint32()?),
-            24 => Self::Seq(f.uint32()?),
-            32 => Self::Time(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DrmVblankEventFtraceEvent": DrmVblankEventFtraceEventReader, DrmVblankEventFtraceEventField, DrmVblankEventFtraceEventTable;
+    one {
+        Crtc(i32) crtc = 8 as Int32;
+        HighPrec(u32) high_prec = 16 as Uint32;
+        Seq(u32) seq = 24 as Uint32;
+        Time(i64) time = 32 as Int64;
     }
 }
 
@@ -101,30 +82,12 @@ impl DrmVblankEventDeliveredFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DrmVblankEventDeliveredFtraceEvent` where it lies, field by field.
-pub type DrmVblankEventDeliveredFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DrmVblankEventDeliveredFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DrmVblankEventDeliveredFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DrmVblankEventDeliveredFtraceEventField<'a> {
-    Crtc(i32),
-    File(u64),
-    Seq(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DrmVblankEventDeliveredFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Crtc(f.int32()?),
-            16 => Self::File(f.uint64()?),
-            24 => Self::Seq(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DrmVblankEventDeliveredFtraceEvent": DrmVblankEventDeliveredFtraceEventReader, DrmVblankEventDeliveredFtraceEventField, DrmVblankEventDeliveredFtraceEventTable;
+    one {
+        Crtc(i32) crtc = 8 as Int32;
+        File(u64) file = 16 as Uint64;
+        Seq(u32) seq = 24 as Uint32;
     }
 }
 

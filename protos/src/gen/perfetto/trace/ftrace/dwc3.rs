@@ -41,40 +41,17 @@ impl Dwc3AllocRequestFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Dwc3AllocRequestFtraceEvent` where it lies, field by field.
-pub type Dwc3AllocRequestFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Dwc3AllocRequestFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Dwc3AllocRequestFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Dwc3AllocRequestFtraceEventField<'a> {
-    Name(&'a str),
-    Req(u64),
-    Actual(u32),
-    Length(u32),
-    Status(i32),
-    Zero(i32),
-    ShortNotOk(i32),
-    NoInterrupt(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Dwc3AllocRequestFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Req(f.uint64()?),
-            24 => Self::Actual(f.uint32()?),
-            32 => Self::Length(f.uint32()?),
-            40 => Self::Status(f.int32()?),
-            48 => Self::Zero(f.int32()?),
-            56 => Self::ShortNotOk(f.int32()?),
-            64 => Self::NoInterrupt(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Dwc3AllocRequestFtraceEvent": Dwc3AllocRequestFtraceEventReader, Dwc3AllocRequestFtraceEventField, Dwc3AllocRequestFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Req(u64) req = 16 as Uint64;
+        Actual(u32) actual = 24 as Uint32;
+        Length(u32) length = 32 as Uint32;
+        Status(i32) status = 40 as Int32;
+        Zero(i32) zero = 48 as Int32;
+        ShortNotOk(i32) short_not_ok = 56 as Int32;
+        NoInterrupt(i32) no_interrupt = 64 as Int32;
     }
 }
 
@@ -137,46 +114,20 @@ impl Dwc3CompleteTrbFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Dwc3CompleteTrbFtraceEvent` where it lies, field by field.
-pub type Dwc3CompleteTrbFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Dwc3CompleteTrbFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Dwc3CompleteTrbFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Dwc3CompleteTrbFtraceEventField<'a> {
-    Name(&'a str),
-    Trb(u64),
-    Allocated(u32),
-    Queued(u32),
-    Bpl(u32),
-    Bph(u32),
-    Size(u32),
-    Ctrl(u32),
-    Type(u32),
-    Enqueue(u32),
-    Dequeue(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Dwc3CompleteTrbFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Trb(f.uint64()?),
-            24 => Self::Allocated(f.uint32()?),
-            32 => Self::Queued(f.uint32()?),
-            40 => Self::Bpl(f.uint32()?),
-            48 => Self::Bph(f.uint32()?),
-            56 => Self::Size(f.uint32()?),
-            64 => Self::Ctrl(f.uint32()?),
-            72 => Self::Type(f.uint32()?),
-            80 => Self::Enqueue(f.uint32()?),
-            88 => Self::Dequeue(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Dwc3CompleteTrbFtraceEvent": Dwc3CompleteTrbFtraceEventReader, Dwc3CompleteTrbFtraceEventField, Dwc3CompleteTrbFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Trb(u64) trb = 16 as Uint64;
+        Allocated(u32) allocated = 24 as Uint32;
+        Queued(u32) queued = 32 as Uint32;
+        Bpl(u32) bpl = 40 as Uint32;
+        Bph(u32) bph = 48 as Uint32;
+        Size(u32) size = 56 as Uint32;
+        Ctrl(u32) ctrl = 64 as Uint32;
+        Type(u32) r#type = 72 as Uint32;
+        Enqueue(u32) enqueue = 80 as Uint32;
+        Dequeue(u32) dequeue = 88 as Uint32;
     }
 }
 
@@ -232,36 +183,15 @@ impl Dwc3CtrlReqFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Dwc3CtrlReqFtraceEvent` where it lies, field by field.
-pub type Dwc3CtrlReqFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Dwc3CtrlReqFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Dwc3CtrlReqFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Dwc3CtrlReqFtraceEventField<'a> {
-    BRequestType(u32),
-    BRequest(u32),
-    WValue(u32),
-    WIndex(u32),
-    WLength(u32),
-    Str(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Dwc3CtrlReqFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BRequestType(f.uint32()?),
-            16 => Self::BRequest(f.uint32()?),
-            24 => Self::WValue(f.uint32()?),
-            32 => Self::WIndex(f.uint32()?),
-            40 => Self::WLength(f.uint32()?),
-            50 => Self::Str(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Dwc3CtrlReqFtraceEvent": Dwc3CtrlReqFtraceEventReader, Dwc3CtrlReqFtraceEventField, Dwc3CtrlReqFtraceEventTable;
+    one {
+        BRequestType(u32) bRequestType = 8 as Uint32;
+        BRequest(u32) bRequest = 16 as Uint32;
+        WValue(u32) wValue = 24 as Uint32;
+        WIndex(u32) wIndex = 32 as Uint32;
+        WLength(u32) wLength = 40 as Uint32;
+        Str(&'a str) str = 50 as String;
     }
 }
 
@@ -316,40 +246,17 @@ impl Dwc3EpDequeueFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Dwc3EpDequeueFtraceEvent` where it lies, field by field.
-pub type Dwc3EpDequeueFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Dwc3EpDequeueFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Dwc3EpDequeueFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Dwc3EpDequeueFtraceEventField<'a> {
-    Name(&'a str),
-    Req(u64),
-    Actual(u32),
-    Length(u32),
-    Status(i32),
-    Zero(i32),
-    ShortNotOk(i32),
-    NoInterrupt(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Dwc3EpDequeueFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Req(f.uint64()?),
-            24 => Self::Actual(f.uint32()?),
-            32 => Self::Length(f.uint32()?),
-            40 => Self::Status(f.int32()?),
-            48 => Self::Zero(f.int32()?),
-            56 => Self::ShortNotOk(f.int32()?),
-            64 => Self::NoInterrupt(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Dwc3EpDequeueFtraceEvent": Dwc3EpDequeueFtraceEventReader, Dwc3EpDequeueFtraceEventField, Dwc3EpDequeueFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Req(u64) req = 16 as Uint64;
+        Actual(u32) actual = 24 as Uint32;
+        Length(u32) length = 32 as Uint32;
+        Status(i32) status = 40 as Int32;
+        Zero(i32) zero = 48 as Int32;
+        ShortNotOk(i32) short_not_ok = 56 as Int32;
+        NoInterrupt(i32) no_interrupt = 64 as Int32;
     }
 }
 
@@ -406,40 +313,17 @@ impl Dwc3EpQueueFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Dwc3EpQueueFtraceEvent` where it lies, field by field.
-pub type Dwc3EpQueueFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Dwc3EpQueueFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Dwc3EpQueueFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Dwc3EpQueueFtraceEventField<'a> {
-    Name(&'a str),
-    Req(u64),
-    Actual(u32),
-    Length(u32),
-    Status(i32),
-    Zero(i32),
-    ShortNotOk(i32),
-    NoInterrupt(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Dwc3EpQueueFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Req(f.uint64()?),
-            24 => Self::Actual(f.uint32()?),
-            32 => Self::Length(f.uint32()?),
-            40 => Self::Status(f.int32()?),
-            48 => Self::Zero(f.int32()?),
-            56 => Self::ShortNotOk(f.int32()?),
-            64 => Self::NoInterrupt(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Dwc3EpQueueFtraceEvent": Dwc3EpQueueFtraceEventReader, Dwc3EpQueueFtraceEventField, Dwc3EpQueueFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Req(u64) req = 16 as Uint64;
+        Actual(u32) actual = 24 as Uint32;
+        Length(u32) length = 32 as Uint32;
+        Status(i32) status = 40 as Int32;
+        Zero(i32) zero = 48 as Int32;
+        ShortNotOk(i32) short_not_ok = 56 as Int32;
+        NoInterrupt(i32) no_interrupt = 64 as Int32;
     }
 }
 
@@ -486,30 +370,12 @@ impl Dwc3EventFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Dwc3EventFtraceEvent` where it lies, field by field.
-pub type Dwc3EventFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Dwc3EventFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Dwc3EventFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Dwc3EventFtraceEventField<'a> {
-    Event(u32),
-    Ep0state(u32),
-    Str(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Dwc3EventFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Event(f.uint32()?),
-            16 => Self::Ep0state(f.uint32()?),
-            26 => Self::Str(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Dwc3EventFtraceEvent": Dwc3EventFtraceEventReader, Dwc3EventFtraceEventField, Dwc3EventFtraceEventTable;
+    one {
+        Event(u32) event = 8 as Uint32;
+        Ep0state(u32) ep0state = 16 as Uint32;
+        Str(&'a str) str = 26 as String;
     }
 }
 
@@ -561,40 +427,17 @@ impl Dwc3FreeRequestFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Dwc3FreeRequestFtraceEvent` where it lies, field by field.
-pub type Dwc3FreeRequestFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Dwc3FreeRequestFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Dwc3FreeRequestFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Dwc3FreeRequestFtraceEventField<'a> {
-    Name(&'a str),
-    Req(u64),
-    Actual(u32),
-    Length(u32),
-    Status(i32),
-    Zero(i32),
-    ShortNotOk(i32),
-    NoInterrupt(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Dwc3FreeRequestFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Req(f.uint64()?),
-            24 => Self::Actual(f.uint32()?),
-            32 => Self::Length(f.uint32()?),
-            40 => Self::Status(f.int32()?),
-            48 => Self::Zero(f.int32()?),
-            56 => Self::ShortNotOk(f.int32()?),
-            64 => Self::NoInterrupt(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Dwc3FreeRequestFtraceEvent": Dwc3FreeRequestFtraceEventReader, Dwc3FreeRequestFtraceEventField, Dwc3FreeRequestFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Req(u64) req = 16 as Uint64;
+        Actual(u32) actual = 24 as Uint32;
+        Length(u32) length = 32 as Uint32;
+        Status(i32) status = 40 as Int32;
+        Zero(i32) zero = 48 as Int32;
+        ShortNotOk(i32) short_not_ok = 56 as Int32;
+        NoInterrupt(i32) no_interrupt = 64 as Int32;
     }
 }
 
@@ -647,36 +490,15 @@ impl Dwc3GadgetEpCmdFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Dwc3GadgetEpCmdFtraceEvent` where it lies, field by field.
-pub type Dwc3GadgetEpCmdFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Dwc3GadgetEpCmdFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Dwc3GadgetEpCmdFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Dwc3GadgetEpCmdFtraceEventField<'a> {
-    Name(&'a str),
-    Cmd(u32),
-    Param0(u32),
-    Param1(u32),
-    Param2(u32),
-    CmdStatus(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Dwc3GadgetEpCmdFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Cmd(f.uint32()?),
-            24 => Self::Param0(f.uint32()?),
-            32 => Self::Param1(f.uint32()?),
-            40 => Self::Param2(f.uint32()?),
-            48 => Self::CmdStatus(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Dwc3GadgetEpCmdFtraceEvent": Dwc3GadgetEpCmdFtraceEventReader, Dwc3GadgetEpCmdFtraceEventField, Dwc3GadgetEpCmdFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Cmd(u32) cmd = 16 as Uint32;
+        Param0(u32) param0 = 24 as Uint32;
+        Param1(u32) param1 = 32 as Uint32;
+        Param2(u32) param2 = 40 as Uint32;
+        CmdStatus(i32) cmd_status = 48 as Int32;
     }
 }
 
@@ -733,42 +555,18 @@ impl Dwc3GadgetEpDisableFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Dwc3GadgetEpDisableFtraceEvent` where it lies, field by field.
-pub type Dwc3GadgetEpDisableFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Dwc3GadgetEpDisableFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Dwc3GadgetEpDisableFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Dwc3GadgetEpDisableFtraceEventField<'a> {
-    Name(&'a str),
-    Maxpacket(u32),
-    MaxpacketLimit(u32),
-    MaxStreams(u32),
-    Maxburst(u32),
-    Flags(u32),
-    Direction(u32),
-    TrbEnqueue(u32),
-    TrbDequeue(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Dwc3GadgetEpDisableFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Maxpacket(f.uint32()?),
-            24 => Self::MaxpacketLimit(f.uint32()?),
-            32 => Self::MaxStreams(f.uint32()?),
-            40 => Self::Maxburst(f.uint32()?),
-            48 => Self::Flags(f.uint32()?),
-            56 => Self::Direction(f.uint32()?),
-            64 => Self::TrbEnqueue(f.uint32()?),
-            72 => Self::TrbDequeue(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Dwc3GadgetEpDisableFtraceEvent": Dwc3GadgetEpDisableFtraceEventReader, Dwc3GadgetEpDisableFtraceEventField, Dwc3GadgetEpDisableFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Maxpacket(u32) maxpacket = 16 as Uint32;
+        MaxpacketLimit(u32) maxpacket_limit = 24 as Uint32;
+        MaxStreams(u32) max_streams = 32 as Uint32;
+        Maxburst(u32) maxburst = 40 as Uint32;
+        Flags(u32) flags = 48 as Uint32;
+        Direction(u32) direction = 56 as Uint32;
+        TrbEnqueue(u32) trb_enqueue = 64 as Uint32;
+        TrbDequeue(u32) trb_dequeue = 72 as Uint32;
     }
 }
 
@@ -828,42 +626,18 @@ impl Dwc3GadgetEpEnableFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Dwc3GadgetEpEnableFtraceEvent` where it lies, field by field.
-pub type Dwc3GadgetEpEnableFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Dwc3GadgetEpEnableFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Dwc3GadgetEpEnableFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Dwc3GadgetEpEnableFtraceEventField<'a> {
-    Name(&'a str),
-    Maxpacket(u32),
-    MaxpacketLimit(u32),
-    MaxStreams(u32),
-    Maxburst(u32),
-    Flags(u32),
-    Direction(u32),
-    TrbEnqueue(u32),
-    TrbDequeue(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Dwc3GadgetEpEnableFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Maxpacket(f.uint32()?),
-            24 => Self::MaxpacketLimit(f.uint32()?),
-            32 => Self::MaxStreams(f.uint32()?),
-            40 => Self::Maxburst(f.uint32()?),
-            48 => Self::Flags(f.uint32()?),
-            56 => Self::Direction(f.uint32()?),
-            64 => Self::TrbEnqueue(f.uint32()?),
-            72 => Self::TrbDequeue(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Dwc3GadgetEpEnableFtraceEvent": Dwc3GadgetEpEnableFtraceEventReader, Dwc3GadgetEpEnableFtraceEventField, Dwc3GadgetEpEnableFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Maxpacket(u32) maxpacket = 16 as Uint32;
+        MaxpacketLimit(u32) maxpacket_limit = 24 as Uint32;
+        MaxStreams(u32) max_streams = 32 as Uint32;
+        Maxburst(u32) maxburst = 40 as Uint32;
+        Flags(u32) flags = 48 as Uint32;
+        Direction(u32) direction = 56 as Uint32;
+        TrbEnqueue(u32) trb_enqueue = 64 as Uint32;
+        TrbDequeue(u32) trb_dequeue = 72 as Uint32;
     }
 }
 
@@ -911,30 +685,12 @@ impl Dwc3GadgetGenericCmdFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent` where it lies, field by field.
-pub type Dwc3GadgetGenericCmdFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Dwc3GadgetGenericCmdFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Dwc3GadgetGenericCmdFtraceEventField<'a> {
-    Cmd(u32),
-    Param(u32),
-    Status(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Dwc3GadgetGenericCmdFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cmd(f.uint32()?),
-            16 => Self::Param(f.uint32()?),
-            24 => Self::Status(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent": Dwc3GadgetGenericCmdFtraceEventReader, Dwc3GadgetGenericCmdFtraceEventField, Dwc3GadgetGenericCmdFtraceEventTable;
+    one {
+        Cmd(u32) cmd = 8 as Uint32;
+        Param(u32) param = 16 as Uint32;
+        Status(i32) status = 24 as Int32;
     }
 }
 
@@ -986,40 +742,17 @@ impl Dwc3GadgetGivebackFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Dwc3GadgetGivebackFtraceEvent` where it lies, field by field.
-pub type Dwc3GadgetGivebackFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Dwc3GadgetGivebackFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Dwc3GadgetGivebackFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Dwc3GadgetGivebackFtraceEventField<'a> {
-    Name(&'a str),
-    Req(u64),
-    Actual(u32),
-    Length(u32),
-    Status(i32),
-    Zero(i32),
-    ShortNotOk(i32),
-    NoInterrupt(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Dwc3GadgetGivebackFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Req(f.uint64()?),
-            24 => Self::Actual(f.uint32()?),
-            32 => Self::Length(f.uint32()?),
-            40 => Self::Status(f.int32()?),
-            48 => Self::Zero(f.int32()?),
-            56 => Self::ShortNotOk(f.int32()?),
-            64 => Self::NoInterrupt(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Dwc3GadgetGivebackFtraceEvent": Dwc3GadgetGivebackFtraceEventReader, Dwc3GadgetGivebackFtraceEventField, Dwc3GadgetGivebackFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Req(u64) req = 16 as Uint64;
+        Actual(u32) actual = 24 as Uint32;
+        Length(u32) length = 32 as Uint32;
+        Status(i32) status = 40 as Int32;
+        Zero(i32) zero = 48 as Int32;
+        ShortNotOk(i32) short_not_ok = 56 as Int32;
+        NoInterrupt(i32) no_interrupt = 64 as Int32;
     }
 }
 
@@ -1082,46 +815,20 @@ impl Dwc3PrepareTrbFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Dwc3PrepareTrbFtraceEvent` where it lies, field by field.
-pub type Dwc3PrepareTrbFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Dwc3PrepareTrbFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Dwc3PrepareTrbFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Dwc3PrepareTrbFtraceEventField<'a> {
-    Name(&'a str),
-    Trb(u64),
-    Allocated(u32),
-    Queued(u32),
-    Bpl(u32),
-    Bph(u32),
-    Size(u32),
-    Ctrl(u32),
-    Type(u32),
-    Enqueue(u32),
-    Dequeue(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Dwc3PrepareTrbFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Trb(f.uint64()?),
-            24 => Self::Allocated(f.uint32()?),
-            32 => Self::Queued(f.uint32()?),
-            40 => Self::Bpl(f.uint32()?),
-            48 => Self::Bph(f.uint32()?),
-            56 => Self::Size(f.uint32()?),
-            64 => Self::Ctrl(f.uint32()?),
-            72 => Self::Type(f.uint32()?),
-            80 => Self::Enqueue(f.uint32()?),
-            88 => Self::Dequeue(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Dwc3PrepareTrbFtraceEvent": Dwc3PrepareTrbFtraceEventReader, Dwc3PrepareTrbFtraceEventField, Dwc3PrepareTrbFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Trb(u64) trb = 16 as Uint64;
+        Allocated(u32) allocated = 24 as Uint32;
+        Queued(u32) queued = 32 as Uint32;
+        Bpl(u32) bpl = 40 as Uint32;
+        Bph(u32) bph = 48 as Uint32;
+        Size(u32) size = 56 as Uint32;
+        Ctrl(u32) ctrl = 64 as Uint32;
+        Type(u32) r#type = 72 as Uint32;
+        Enqueue(u32) enqueue = 80 as Uint32;
+        Dequeue(u32) dequeue = 88 as Uint32;
     }
 }
 
@@ -1173,32 +880,13 @@ impl Dwc3ReadlFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Dwc3ReadlFtraceEvent` where it lies, field by field.
-pub type Dwc3ReadlFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Dwc3ReadlFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Dwc3ReadlFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Dwc3ReadlFtraceEventField<'a> {
-    Base(u64),
-    Offset(u32),
-    Value(u32),
-    Msg(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Dwc3ReadlFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Base(f.uint64()?),
-            16 => Self::Offset(f.uint32()?),
-            24 => Self::Value(f.uint32()?),
-            34 => Self::Msg(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Dwc3ReadlFtraceEvent": Dwc3ReadlFtraceEventReader, Dwc3ReadlFtraceEventField, Dwc3ReadlFtraceEventTable;
+    one {
+        Base(u64) base = 8 as Uint64;
+        Offset(u32) offset = 16 as Uint32;
+        Value(u32) value = 24 as Uint32;
+        Msg(&'a str) msg = 34 as String;
     }
 }
 
@@ -1243,32 +931,13 @@ impl Dwc3WritelFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Dwc3WritelFtraceEvent` where it lies, field by field.
-pub type Dwc3WritelFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Dwc3WritelFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Dwc3WritelFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Dwc3WritelFtraceEventField<'a> {
-    Base(u64),
-    Offset(u32),
-    Value(u32),
-    Msg(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Dwc3WritelFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Base(f.uint64()?),
-            16 => Self::Offset(f.uint32()?),
-            24 => Self::Value(f.uint32()?),
-            34 => Self::Msg(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Dwc3WritelFtraceEvent": Dwc3WritelFtraceEventReader, Dwc3WritelFtraceEventField, Dwc3WritelFtraceEventTable;
+    one {
+        Base(u64) base = 8 as Uint64;
+        Offset(u32) offset = 16 as Uint32;
+        Value(u32) value = 24 as Uint32;
+        Msg(&'a str) msg = 34 as String;
     }
 }
 

@@ -35,34 +35,14 @@ impl Ext4DaWriteBeginFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4DaWriteBeginFtraceEvent` where it lies, field by field.
-pub type Ext4DaWriteBeginFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4DaWriteBeginFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4DaWriteBeginFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4DaWriteBeginFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pos(i64),
-    Len(u32),
-    Flags(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4DaWriteBeginFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pos(f.int64()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Flags(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4DaWriteBeginFtraceEvent": Ext4DaWriteBeginFtraceEventReader, Ext4DaWriteBeginFtraceEventField, Ext4DaWriteBeginFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pos(i64) pos = 24 as Int64;
+        Len(u32) len = 32 as Uint32;
+        Flags(u32) flags = 40 as Uint32;
     }
 }
 
@@ -110,34 +90,14 @@ impl Ext4DaWriteEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4DaWriteEndFtraceEvent` where it lies, field by field.
-pub type Ext4DaWriteEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4DaWriteEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4DaWriteEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4DaWriteEndFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pos(i64),
-    Len(u32),
-    Copied(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4DaWriteEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pos(f.int64()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Copied(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4DaWriteEndFtraceEvent": Ext4DaWriteEndFtraceEventReader, Ext4DaWriteEndFtraceEventField, Ext4DaWriteEndFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pos(i64) pos = 24 as Int64;
+        Len(u32) len = 32 as Uint32;
+        Copied(u32) copied = 40 as Uint32;
     }
 }
 
@@ -183,32 +143,13 @@ impl Ext4SyncFileEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4SyncFileEnterFtraceEvent` where it lies, field by field.
-pub type Ext4SyncFileEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4SyncFileEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4SyncFileEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4SyncFileEnterFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Parent(u64),
-    Datasync(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4SyncFileEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Parent(f.uint64()?),
-            32 => Self::Datasync(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4SyncFileEnterFtraceEvent": Ext4SyncFileEnterFtraceEventReader, Ext4SyncFileEnterFtraceEventField, Ext4SyncFileEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Parent(u64) parent = 24 as Uint64;
+        Datasync(i32) datasync = 32 as Int32;
     }
 }
 
@@ -251,30 +192,12 @@ impl Ext4SyncFileExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4SyncFileExitFtraceEvent` where it lies, field by field.
-pub type Ext4SyncFileExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4SyncFileExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4SyncFileExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4SyncFileExitFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4SyncFileExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4SyncFileExitFtraceEvent": Ext4SyncFileExitFtraceEventReader, Ext4SyncFileExitFtraceEventField, Ext4SyncFileExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Ret(i32) ret = 24 as Int32;
     }
 }
 
@@ -318,32 +241,13 @@ impl Ext4AllocDaBlocksFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4AllocDaBlocksFtraceEvent` where it lies, field by field.
-pub type Ext4AllocDaBlocksFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4AllocDaBlocksFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4AllocDaBlocksFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4AllocDaBlocksFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    DataBlocks(u32),
-    MetaBlocks(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4AllocDaBlocksFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::DataBlocks(f.uint32()?),
-            32 => Self::MetaBlocks(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4AllocDaBlocksFtraceEvent": Ext4AllocDaBlocksFtraceEventReader, Ext4AllocDaBlocksFtraceEventField, Ext4AllocDaBlocksFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        DataBlocks(u32) data_blocks = 24 as Uint32;
+        MetaBlocks(u32) meta_blocks = 32 as Uint32;
     }
 }
 
@@ -402,46 +306,20 @@ impl Ext4AllocateBlocksFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4AllocateBlocksFtraceEvent` where it lies, field by field.
-pub type Ext4AllocateBlocksFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4AllocateBlocksFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4AllocateBlocksFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4AllocateBlocksFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Block(u64),
-    Len(u32),
-    Logical(u32),
-    Lleft(u32),
-    Lright(u32),
-    Goal(u64),
-    Pleft(u64),
-    Pright(u64),
-    Flags(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4AllocateBlocksFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Block(f.uint64()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Logical(f.uint32()?),
-            48 => Self::Lleft(f.uint32()?),
-            56 => Self::Lright(f.uint32()?),
-            64 => Self::Goal(f.uint64()?),
-            72 => Self::Pleft(f.uint64()?),
-            80 => Self::Pright(f.uint64()?),
-            88 => Self::Flags(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4AllocateBlocksFtraceEvent": Ext4AllocateBlocksFtraceEventReader, Ext4AllocateBlocksFtraceEventField, Ext4AllocateBlocksFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Block(u64) block = 24 as Uint64;
+        Len(u32) len = 32 as Uint32;
+        Logical(u32) logical = 40 as Uint32;
+        Lleft(u32) lleft = 48 as Uint32;
+        Lright(u32) lright = 56 as Uint32;
+        Goal(u64) goal = 64 as Uint64;
+        Pleft(u64) pleft = 72 as Uint64;
+        Pright(u64) pright = 80 as Uint64;
+        Flags(u32) flags = 88 as Uint32;
     }
 }
 
@@ -493,32 +371,13 @@ impl Ext4AllocateInodeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4AllocateInodeFtraceEvent` where it lies, field by field.
-pub type Ext4AllocateInodeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4AllocateInodeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4AllocateInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4AllocateInodeFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Dir(u64),
-    Mode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4AllocateInodeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Dir(f.uint64()?),
-            32 => Self::Mode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4AllocateInodeFtraceEvent": Ext4AllocateInodeFtraceEventReader, Ext4AllocateInodeFtraceEventField, Ext4AllocateInodeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Dir(u64) dir = 24 as Uint64;
+        Mode(u32) mode = 32 as Uint32;
     }
 }
 
@@ -561,30 +420,12 @@ impl Ext4BeginOrderedTruncateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent` where it lies, field by field.
-pub type Ext4BeginOrderedTruncateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4BeginOrderedTruncateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4BeginOrderedTruncateFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    NewSize(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4BeginOrderedTruncateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::NewSize(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent": Ext4BeginOrderedTruncateFtraceEventReader, Ext4BeginOrderedTruncateFtraceEventField, Ext4BeginOrderedTruncateFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        NewSize(i64) new_size = 24 as Int64;
     }
 }
 
@@ -628,32 +469,13 @@ impl Ext4CollapseRangeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4CollapseRangeFtraceEvent` where it lies, field by field.
-pub type Ext4CollapseRangeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4CollapseRangeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4CollapseRangeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4CollapseRangeFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Offset(i64),
-    Len(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4CollapseRangeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Offset(f.int64()?),
-            32 => Self::Len(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4CollapseRangeFtraceEvent": Ext4CollapseRangeFtraceEventReader, Ext4CollapseRangeFtraceEventField, Ext4CollapseRangeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Offset(i64) offset = 24 as Int64;
+        Len(i64) len = 32 as Int64;
     }
 }
 
@@ -715,40 +537,17 @@ impl Ext4DaReleaseSpaceFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4DaReleaseSpaceFtraceEvent` where it lies, field by field.
-pub type Ext4DaReleaseSpaceFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4DaReleaseSpaceFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4DaReleaseSpaceFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4DaReleaseSpaceFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    IBlocks(u64),
-    FreedBlocks(i32),
-    ReservedDataBlocks(i32),
-    ReservedMetaBlocks(i32),
-    AllocatedMetaBlocks(i32),
-    Mode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4DaReleaseSpaceFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::IBlocks(f.uint64()?),
-            32 => Self::FreedBlocks(f.int32()?),
-            40 => Self::ReservedDataBlocks(f.int32()?),
-            48 => Self::ReservedMetaBlocks(f.int32()?),
-            56 => Self::AllocatedMetaBlocks(f.int32()?),
-            64 => Self::Mode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4DaReleaseSpaceFtraceEvent": Ext4DaReleaseSpaceFtraceEventReader, Ext4DaReleaseSpaceFtraceEventField, Ext4DaReleaseSpaceFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        IBlocks(u64) i_blocks = 24 as Uint64;
+        FreedBlocks(i32) freed_blocks = 32 as Int32;
+        ReservedDataBlocks(i32) reserved_data_blocks = 40 as Int32;
+        ReservedMetaBlocks(i32) reserved_meta_blocks = 48 as Int32;
+        AllocatedMetaBlocks(i32) allocated_meta_blocks = 56 as Int32;
+        Mode(u32) mode = 64 as Uint32;
     }
 }
 
@@ -809,38 +608,16 @@ impl Ext4DaReserveSpaceFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4DaReserveSpaceFtraceEvent` where it lies, field by field.
-pub type Ext4DaReserveSpaceFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4DaReserveSpaceFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4DaReserveSpaceFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4DaReserveSpaceFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    IBlocks(u64),
-    ReservedDataBlocks(i32),
-    ReservedMetaBlocks(i32),
-    Mode(u32),
-    MdNeeded(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4DaReserveSpaceFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::IBlocks(f.uint64()?),
-            32 => Self::ReservedDataBlocks(f.int32()?),
-            40 => Self::ReservedMetaBlocks(f.int32()?),
-            48 => Self::Mode(f.uint32()?),
-            56 => Self::MdNeeded(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4DaReserveSpaceFtraceEvent": Ext4DaReserveSpaceFtraceEventReader, Ext4DaReserveSpaceFtraceEventField, Ext4DaReserveSpaceFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        IBlocks(u64) i_blocks = 24 as Uint64;
+        ReservedDataBlocks(i32) reserved_data_blocks = 32 as Int32;
+        ReservedMetaBlocks(i32) reserved_meta_blocks = 40 as Int32;
+        Mode(u32) mode = 48 as Uint32;
+        MdNeeded(i32) md_needed = 56 as Int32;
     }
 }
 
@@ -907,42 +684,18 @@ impl Ext4DaUpdateReserveSpaceFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent` where it lies, field by field.
-pub type Ext4DaUpdateReserveSpaceFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4DaUpdateReserveSpaceFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4DaUpdateReserveSpaceFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    IBlocks(u64),
-    UsedBlocks(i32),
-    ReservedDataBlocks(i32),
-    ReservedMetaBlocks(i32),
-    AllocatedMetaBlocks(i32),
-    QuotaClaim(i32),
-    Mode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4DaUpdateReserveSpaceFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::IBlocks(f.uint64()?),
-            32 => Self::UsedBlocks(f.int32()?),
-            40 => Self::ReservedDataBlocks(f.int32()?),
-            48 => Self::ReservedMetaBlocks(f.int32()?),
-            56 => Self::AllocatedMetaBlocks(f.int32()?),
-            64 => Self::QuotaClaim(f.int32()?),
-            72 => Self::Mode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent": Ext4DaUpdateReserveSpaceFtraceEventReader, Ext4DaUpdateReserveSpaceFtraceEventField, Ext4DaUpdateReserveSpaceFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        IBlocks(u64) i_blocks = 24 as Uint64;
+        UsedBlocks(i32) used_blocks = 32 as Int32;
+        ReservedDataBlocks(i32) reserved_data_blocks = 40 as Int32;
+        ReservedMetaBlocks(i32) reserved_meta_blocks = 48 as Int32;
+        AllocatedMetaBlocks(i32) allocated_meta_blocks = 56 as Int32;
+        QuotaClaim(i32) quota_claim = 64 as Int32;
+        Mode(u32) mode = 72 as Uint32;
     }
 }
 
@@ -1004,44 +757,19 @@ impl Ext4DaWritePagesFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4DaWritePagesFtraceEvent` where it lies, field by field.
-pub type Ext4DaWritePagesFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4DaWritePagesFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4DaWritePagesFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4DaWritePagesFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    FirstPage(u64),
-    NrToWrite(i64),
-    SyncMode(i32),
-    BBlocknr(u64),
-    BSize(u32),
-    BState(u32),
-    IoDone(i32),
-    PagesWritten(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4DaWritePagesFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::FirstPage(f.uint64()?),
-            32 => Self::NrToWrite(f.int64()?),
-            40 => Self::SyncMode(f.int32()?),
-            48 => Self::BBlocknr(f.uint64()?),
-            56 => Self::BSize(f.uint32()?),
-            64 => Self::BState(f.uint32()?),
-            72 => Self::IoDone(f.int32()?),
-            80 => Self::PagesWritten(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4DaWritePagesFtraceEvent": Ext4DaWritePagesFtraceEventReader, Ext4DaWritePagesFtraceEventField, Ext4DaWritePagesFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        FirstPage(u64) first_page = 24 as Uint64;
+        NrToWrite(i64) nr_to_write = 32 as Int64;
+        SyncMode(i32) sync_mode = 40 as Int32;
+        BBlocknr(u64) b_blocknr = 48 as Uint64;
+        BSize(u32) b_size = 56 as Uint32;
+        BState(u32) b_state = 64 as Uint32;
+        IoDone(i32) io_done = 72 as Int32;
+        PagesWritten(i32) pages_written = 80 as Int32;
     }
 }
 
@@ -1094,34 +822,14 @@ impl Ext4DaWritePagesExtentFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4DaWritePagesExtentFtraceEvent` where it lies, field by field.
-pub type Ext4DaWritePagesExtentFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4DaWritePagesExtentFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4DaWritePagesExtentFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4DaWritePagesExtentFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Lblk(u64),
-    Len(u32),
-    Flags(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4DaWritePagesExtentFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Lblk(f.uint64()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Flags(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4DaWritePagesExtentFtraceEvent": Ext4DaWritePagesExtentFtraceEventReader, Ext4DaWritePagesExtentFtraceEventField, Ext4DaWritePagesExtentFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Lblk(u64) lblk = 24 as Uint64;
+        Len(u32) len = 32 as Uint32;
+        Flags(u32) flags = 40 as Uint32;
     }
 }
 
@@ -1169,34 +877,14 @@ impl Ext4DirectIOEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4DirectIOEnterFtraceEvent` where it lies, field by field.
-pub type Ext4DirectIOEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4DirectIOEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4DirectIOEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4DirectIOEnterFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pos(i64),
-    Len(u64),
-    Rw(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4DirectIOEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pos(f.int64()?),
-            32 => Self::Len(f.uint64()?),
-            40 => Self::Rw(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4DirectIOEnterFtraceEvent": Ext4DirectIOEnterFtraceEventReader, Ext4DirectIOEnterFtraceEventField, Ext4DirectIOEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pos(i64) pos = 24 as Int64;
+        Len(u64) len = 32 as Uint64;
+        Rw(i32) rw = 40 as Int32;
     }
 }
 
@@ -1246,36 +934,15 @@ impl Ext4DirectIOExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4DirectIOExitFtraceEvent` where it lies, field by field.
-pub type Ext4DirectIOExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4DirectIOExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4DirectIOExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4DirectIOExitFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pos(i64),
-    Len(u64),
-    Rw(i32),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4DirectIOExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pos(f.int64()?),
-            32 => Self::Len(f.uint64()?),
-            40 => Self::Rw(f.int32()?),
-            48 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4DirectIOExitFtraceEvent": Ext4DirectIOExitFtraceEventReader, Ext4DirectIOExitFtraceEventField, Ext4DirectIOExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pos(i64) pos = 24 as Int64;
+        Len(u64) len = 32 as Uint64;
+        Rw(i32) rw = 40 as Int32;
+        Ret(i32) ret = 48 as Int32;
     }
 }
 
@@ -1320,30 +987,12 @@ impl Ext4DiscardBlocksFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4DiscardBlocksFtraceEvent` where it lies, field by field.
-pub type Ext4DiscardBlocksFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4DiscardBlocksFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4DiscardBlocksFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4DiscardBlocksFtraceEventField<'a> {
-    Dev(u64),
-    Blk(u64),
-    Count(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4DiscardBlocksFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Blk(f.uint64()?),
-            24 => Self::Count(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4DiscardBlocksFtraceEvent": Ext4DiscardBlocksFtraceEventReader, Ext4DiscardBlocksFtraceEventField, Ext4DiscardBlocksFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Blk(u64) blk = 16 as Uint64;
+        Count(u64) count = 24 as Uint64;
     }
 }
 
@@ -1387,32 +1036,13 @@ impl Ext4DiscardPreallocationsFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4DiscardPreallocationsFtraceEvent` where it lies, field by field.
-pub type Ext4DiscardPreallocationsFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4DiscardPreallocationsFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4DiscardPreallocationsFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4DiscardPreallocationsFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Len(u32),
-    Needed(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4DiscardPreallocationsFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Len(f.uint32()?),
-            32 => Self::Needed(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4DiscardPreallocationsFtraceEvent": Ext4DiscardPreallocationsFtraceEventReader, Ext4DiscardPreallocationsFtraceEventField, Ext4DiscardPreallocationsFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Len(u32) len = 24 as Uint32;
+        Needed(u32) needed = 32 as Uint32;
     }
 }
 
@@ -1455,30 +1085,12 @@ impl Ext4DropInodeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4DropInodeFtraceEvent` where it lies, field by field.
-pub type Ext4DropInodeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4DropInodeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4DropInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4DropInodeFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Drop(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4DropInodeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Drop(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4DropInodeFtraceEvent": Ext4DropInodeFtraceEventReader, Ext4DropInodeFtraceEventField, Ext4DropInodeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Drop(i32) drop = 24 as Int32;
     }
 }
 
@@ -1526,36 +1138,15 @@ impl Ext4EsCacheExtentFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4EsCacheExtentFtraceEvent` where it lies, field by field.
-pub type Ext4EsCacheExtentFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4EsCacheExtentFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4EsCacheExtentFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4EsCacheExtentFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Lblk(u32),
-    Len(u32),
-    Pblk(u64),
-    Status(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4EsCacheExtentFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Lblk(f.uint32()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Pblk(f.uint64()?),
-            48 => Self::Status(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4EsCacheExtentFtraceEvent": Ext4EsCacheExtentFtraceEventReader, Ext4EsCacheExtentFtraceEventField, Ext4EsCacheExtentFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Lblk(u32) lblk = 24 as Uint32;
+        Len(u32) len = 32 as Uint32;
+        Pblk(u64) pblk = 40 as Uint64;
+        Status(u32) status = 48 as Uint32;
     }
 }
 
@@ -1600,30 +1191,12 @@ impl Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent` where it lies, field by field.
-pub type Ext4EsFindDelayedExtentRangeEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4EsFindDelayedExtentRangeEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4EsFindDelayedExtentRangeEnterFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Lblk(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4EsFindDelayedExtentRangeEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Lblk(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent": Ext4EsFindDelayedExtentRangeEnterFtraceEventReader, Ext4EsFindDelayedExtentRangeEnterFtraceEventField, Ext4EsFindDelayedExtentRangeEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Lblk(u32) lblk = 24 as Uint32;
     }
 }
 
@@ -1671,36 +1244,15 @@ impl Ext4EsFindDelayedExtentRangeExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent` where it lies, field by field.
-pub type Ext4EsFindDelayedExtentRangeExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4EsFindDelayedExtentRangeExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4EsFindDelayedExtentRangeExitFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Lblk(u32),
-    Len(u32),
-    Pblk(u64),
-    Status(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4EsFindDelayedExtentRangeExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Lblk(f.uint32()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Pblk(f.uint64()?),
-            48 => Self::Status(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent": Ext4EsFindDelayedExtentRangeExitFtraceEventReader, Ext4EsFindDelayedExtentRangeExitFtraceEventField, Ext4EsFindDelayedExtentRangeExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Lblk(u32) lblk = 24 as Uint32;
+        Len(u32) len = 32 as Uint32;
+        Pblk(u64) pblk = 40 as Uint64;
+        Status(u64) status = 48 as Uint64;
     }
 }
 
@@ -1751,36 +1303,15 @@ impl Ext4EsInsertExtentFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4EsInsertExtentFtraceEvent` where it lies, field by field.
-pub type Ext4EsInsertExtentFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4EsInsertExtentFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4EsInsertExtentFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4EsInsertExtentFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Lblk(u32),
-    Len(u32),
-    Pblk(u64),
-    Status(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4EsInsertExtentFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Lblk(f.uint32()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Pblk(f.uint64()?),
-            48 => Self::Status(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4EsInsertExtentFtraceEvent": Ext4EsInsertExtentFtraceEventReader, Ext4EsInsertExtentFtraceEventField, Ext4EsInsertExtentFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Lblk(u32) lblk = 24 as Uint32;
+        Len(u32) len = 32 as Uint32;
+        Pblk(u64) pblk = 40 as Uint64;
+        Status(u64) status = 48 as Uint64;
     }
 }
 
@@ -1825,30 +1356,12 @@ impl Ext4EsLookupExtentEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent` where it lies, field by field.
-pub type Ext4EsLookupExtentEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4EsLookupExtentEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4EsLookupExtentEnterFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Lblk(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4EsLookupExtentEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Lblk(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent": Ext4EsLookupExtentEnterFtraceEventReader, Ext4EsLookupExtentEnterFtraceEventField, Ext4EsLookupExtentEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Lblk(u32) lblk = 24 as Uint32;
     }
 }
 
@@ -1898,38 +1411,16 @@ impl Ext4EsLookupExtentExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4EsLookupExtentExitFtraceEvent` where it lies, field by field.
-pub type Ext4EsLookupExtentExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4EsLookupExtentExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4EsLookupExtentExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4EsLookupExtentExitFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Lblk(u32),
-    Len(u32),
-    Pblk(u64),
-    Status(u64),
-    Found(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4EsLookupExtentExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Lblk(f.uint32()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Pblk(f.uint64()?),
-            48 => Self::Status(f.uint64()?),
-            56 => Self::Found(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4EsLookupExtentExitFtraceEvent": Ext4EsLookupExtentExitFtraceEventReader, Ext4EsLookupExtentExitFtraceEventField, Ext4EsLookupExtentExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Lblk(u32) lblk = 24 as Uint32;
+        Len(u32) len = 32 as Uint32;
+        Pblk(u64) pblk = 40 as Uint64;
+        Status(u64) status = 48 as Uint64;
+        Found(i32) found = 56 as Int32;
     }
 }
 
@@ -1977,32 +1468,13 @@ impl Ext4EsRemoveExtentFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4EsRemoveExtentFtraceEvent` where it lies, field by field.
-pub type Ext4EsRemoveExtentFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4EsRemoveExtentFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4EsRemoveExtentFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4EsRemoveExtentFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Lblk(i64),
-    Len(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4EsRemoveExtentFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Lblk(f.int64()?),
-            32 => Self::Len(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4EsRemoveExtentFtraceEvent": Ext4EsRemoveExtentFtraceEventReader, Ext4EsRemoveExtentFtraceEventField, Ext4EsRemoveExtentFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Lblk(i64) lblk = 24 as Int64;
+        Len(i64) len = 32 as Int64;
     }
 }
 
@@ -2049,34 +1521,14 @@ impl Ext4EsShrinkFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4EsShrinkFtraceEvent` where it lies, field by field.
-pub type Ext4EsShrinkFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4EsShrinkFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4EsShrinkFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4EsShrinkFtraceEventField<'a> {
-    Dev(u64),
-    NrShrunk(i32),
-    ScanTime(u64),
-    NrSkipped(i32),
-    Retried(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4EsShrinkFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::NrShrunk(f.int32()?),
-            24 => Self::ScanTime(f.uint64()?),
-            32 => Self::NrSkipped(f.int32()?),
-            40 => Self::Retried(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4EsShrinkFtraceEvent": Ext4EsShrinkFtraceEventReader, Ext4EsShrinkFtraceEventField, Ext4EsShrinkFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        NrShrunk(i32) nr_shrunk = 16 as Int32;
+        ScanTime(u64) scan_time = 24 as Uint64;
+        NrSkipped(i32) nr_skipped = 32 as Int32;
+        Retried(i32) retried = 40 as Int32;
     }
 }
 
@@ -2120,30 +1572,12 @@ impl Ext4EsShrinkCountFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4EsShrinkCountFtraceEvent` where it lies, field by field.
-pub type Ext4EsShrinkCountFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4EsShrinkCountFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4EsShrinkCountFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4EsShrinkCountFtraceEventField<'a> {
-    Dev(u64),
-    NrToScan(i32),
-    CacheCnt(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4EsShrinkCountFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::NrToScan(f.int32()?),
-            24 => Self::CacheCnt(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4EsShrinkCountFtraceEvent": Ext4EsShrinkCountFtraceEventReader, Ext4EsShrinkCountFtraceEventField, Ext4EsShrinkCountFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        NrToScan(i32) nr_to_scan = 16 as Int32;
+        CacheCnt(i32) cache_cnt = 24 as Int32;
     }
 }
 
@@ -2185,30 +1619,12 @@ impl Ext4EsShrinkScanEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent` where it lies, field by field.
-pub type Ext4EsShrinkScanEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4EsShrinkScanEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4EsShrinkScanEnterFtraceEventField<'a> {
-    Dev(u64),
-    NrToScan(i32),
-    CacheCnt(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4EsShrinkScanEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::NrToScan(f.int32()?),
-            24 => Self::CacheCnt(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent": Ext4EsShrinkScanEnterFtraceEventReader, Ext4EsShrinkScanEnterFtraceEventField, Ext4EsShrinkScanEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        NrToScan(i32) nr_to_scan = 16 as Int32;
+        CacheCnt(i32) cache_cnt = 24 as Int32;
     }
 }
 
@@ -2250,30 +1666,12 @@ impl Ext4EsShrinkScanExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4EsShrinkScanExitFtraceEvent` where it lies, field by field.
-pub type Ext4EsShrinkScanExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4EsShrinkScanExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4EsShrinkScanExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4EsShrinkScanExitFtraceEventField<'a> {
-    Dev(u64),
-    NrShrunk(i32),
-    CacheCnt(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4EsShrinkScanExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::NrShrunk(f.int32()?),
-            24 => Self::CacheCnt(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4EsShrinkScanExitFtraceEvent": Ext4EsShrinkScanExitFtraceEventReader, Ext4EsShrinkScanExitFtraceEventField, Ext4EsShrinkScanExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        NrShrunk(i32) nr_shrunk = 16 as Int32;
+        CacheCnt(i32) cache_cnt = 24 as Int32;
     }
 }
 
@@ -2315,30 +1713,12 @@ impl Ext4EvictInodeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4EvictInodeFtraceEvent` where it lies, field by field.
-pub type Ext4EvictInodeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4EvictInodeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4EvictInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4EvictInodeFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Nlink(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4EvictInodeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Nlink(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4EvictInodeFtraceEvent": Ext4EvictInodeFtraceEventReader, Ext4EvictInodeFtraceEventField, Ext4EvictInodeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Nlink(i32) nlink = 24 as Int32;
     }
 }
 
@@ -2388,38 +1768,16 @@ impl Ext4ExtConvertToInitializedEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent` where it lies, field by field.
-pub type Ext4ExtConvertToInitializedEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ExtConvertToInitializedEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ExtConvertToInitializedEnterFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    MLblk(u32),
-    MLen(u32),
-    ULblk(u32),
-    ULen(u32),
-    UPblk(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ExtConvertToInitializedEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::MLblk(f.uint32()?),
-            32 => Self::MLen(f.uint32()?),
-            40 => Self::ULblk(f.uint32()?),
-            48 => Self::ULen(f.uint32()?),
-            56 => Self::UPblk(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent": Ext4ExtConvertToInitializedEnterFtraceEventReader, Ext4ExtConvertToInitializedEnterFtraceEventField, Ext4ExtConvertToInitializedEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        MLblk(u32) m_lblk = 24 as Uint32;
+        MLen(u32) m_len = 32 as Uint32;
+        ULblk(u32) u_lblk = 40 as Uint32;
+        ULen(u32) u_len = 48 as Uint32;
+        UPblk(u64) u_pblk = 56 as Uint64;
     }
 }
 
@@ -2479,44 +1837,19 @@ impl Ext4ExtConvertToInitializedFastpathFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent` where it lies, field by field.
-pub type Ext4ExtConvertToInitializedFastpathFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ExtConvertToInitializedFastpathFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ExtConvertToInitializedFastpathFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    MLblk(u32),
-    MLen(u32),
-    ULblk(u32),
-    ULen(u32),
-    UPblk(u64),
-    ILblk(u32),
-    ILen(u32),
-    IPblk(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ExtConvertToInitializedFastpathFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::MLblk(f.uint32()?),
-            32 => Self::MLen(f.uint32()?),
-            40 => Self::ULblk(f.uint32()?),
-            48 => Self::ULen(f.uint32()?),
-            56 => Self::UPblk(f.uint64()?),
-            64 => Self::ILblk(f.uint32()?),
-            72 => Self::ILen(f.uint32()?),
-            80 => Self::IPblk(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent": Ext4ExtConvertToInitializedFastpathFtraceEventReader, Ext4ExtConvertToInitializedFastpathFtraceEventField, Ext4ExtConvertToInitializedFastpathFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        MLblk(u32) m_lblk = 24 as Uint32;
+        MLen(u32) m_len = 32 as Uint32;
+        ULblk(u32) u_lblk = 40 as Uint32;
+        ULen(u32) u_len = 48 as Uint32;
+        UPblk(u64) u_pblk = 56 as Uint64;
+        ILblk(u32) i_lblk = 64 as Uint32;
+        ILen(u32) i_len = 72 as Uint32;
+        IPblk(u64) i_pblk = 80 as Uint64;
     }
 }
 
@@ -2575,40 +1908,17 @@ impl Ext4ExtHandleUnwrittenExtentsFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent` where it lies, field by field.
-pub type Ext4ExtHandleUnwrittenExtentsFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ExtHandleUnwrittenExtentsFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ExtHandleUnwrittenExtentsFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Flags(i32),
-    Lblk(u32),
-    Pblk(u64),
-    Len(u32),
-    Allocated(u32),
-    Newblk(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ExtHandleUnwrittenExtentsFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Flags(f.int32()?),
-            32 => Self::Lblk(f.uint32()?),
-            40 => Self::Pblk(f.uint64()?),
-            48 => Self::Len(f.uint32()?),
-            56 => Self::Allocated(f.uint32()?),
-            64 => Self::Newblk(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent": Ext4ExtHandleUnwrittenExtentsFtraceEventReader, Ext4ExtHandleUnwrittenExtentsFtraceEventField, Ext4ExtHandleUnwrittenExtentsFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Flags(i32) flags = 24 as Int32;
+        Lblk(u32) lblk = 32 as Uint32;
+        Pblk(u64) pblk = 40 as Uint64;
+        Len(u32) len = 48 as Uint32;
+        Allocated(u32) allocated = 56 as Uint32;
+        Newblk(u64) newblk = 64 as Uint64;
     }
 }
 
@@ -2657,32 +1967,13 @@ impl Ext4ExtInCacheFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ExtInCacheFtraceEvent` where it lies, field by field.
-pub type Ext4ExtInCacheFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ExtInCacheFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ExtInCacheFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ExtInCacheFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Lblk(u32),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ExtInCacheFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Lblk(f.uint32()?),
-            32 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ExtInCacheFtraceEvent": Ext4ExtInCacheFtraceEventReader, Ext4ExtInCacheFtraceEventField, Ext4ExtInCacheFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Lblk(u32) lblk = 24 as Uint32;
+        Ret(i32) ret = 32 as Int32;
     }
 }
 
@@ -2727,32 +2018,13 @@ impl Ext4ExtLoadExtentFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ExtLoadExtentFtraceEvent` where it lies, field by field.
-pub type Ext4ExtLoadExtentFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ExtLoadExtentFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ExtLoadExtentFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ExtLoadExtentFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pblk(u64),
-    Lblk(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ExtLoadExtentFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pblk(f.uint64()?),
-            32 => Self::Lblk(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ExtLoadExtentFtraceEvent": Ext4ExtLoadExtentFtraceEventReader, Ext4ExtLoadExtentFtraceEventField, Ext4ExtLoadExtentFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pblk(u64) pblk = 24 as Uint64;
+        Lblk(u32) lblk = 32 as Uint32;
     }
 }
 
@@ -2799,34 +2071,14 @@ impl Ext4ExtMapBlocksEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent` where it lies, field by field.
-pub type Ext4ExtMapBlocksEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ExtMapBlocksEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ExtMapBlocksEnterFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Lblk(u32),
-    Len(u32),
-    Flags(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ExtMapBlocksEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Lblk(f.uint32()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Flags(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent": Ext4ExtMapBlocksEnterFtraceEventReader, Ext4ExtMapBlocksEnterFtraceEventField, Ext4ExtMapBlocksEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Lblk(u32) lblk = 24 as Uint32;
+        Len(u32) len = 32 as Uint32;
+        Flags(u32) flags = 40 as Uint32;
     }
 }
 
@@ -2880,40 +2132,17 @@ impl Ext4ExtMapBlocksExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent` where it lies, field by field.
-pub type Ext4ExtMapBlocksExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ExtMapBlocksExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ExtMapBlocksExitFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Flags(u32),
-    Pblk(u64),
-    Lblk(u32),
-    Len(u32),
-    Mflags(u32),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ExtMapBlocksExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Flags(f.uint32()?),
-            32 => Self::Pblk(f.uint64()?),
-            40 => Self::Lblk(f.uint32()?),
-            48 => Self::Len(f.uint32()?),
-            56 => Self::Mflags(f.uint32()?),
-            64 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent": Ext4ExtMapBlocksExitFtraceEventReader, Ext4ExtMapBlocksExitFtraceEventField, Ext4ExtMapBlocksExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Flags(u32) flags = 24 as Uint32;
+        Pblk(u64) pblk = 32 as Uint64;
+        Lblk(u32) lblk = 40 as Uint32;
+        Len(u32) len = 48 as Uint32;
+        Mflags(u32) mflags = 56 as Uint32;
+        Ret(i32) ret = 64 as Int32;
     }
 }
 
@@ -2964,34 +2193,14 @@ impl Ext4ExtPutInCacheFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ExtPutInCacheFtraceEvent` where it lies, field by field.
-pub type Ext4ExtPutInCacheFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ExtPutInCacheFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ExtPutInCacheFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ExtPutInCacheFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Lblk(u32),
-    Len(u32),
-    Start(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ExtPutInCacheFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Lblk(f.uint32()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Start(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ExtPutInCacheFtraceEvent": Ext4ExtPutInCacheFtraceEventReader, Ext4ExtPutInCacheFtraceEventField, Ext4ExtPutInCacheFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Lblk(u32) lblk = 24 as Uint32;
+        Len(u32) len = 32 as Uint32;
+        Start(u64) start = 40 as Uint64;
     }
 }
 
@@ -3039,34 +2248,14 @@ impl Ext4ExtRemoveSpaceFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent` where it lies, field by field.
-pub type Ext4ExtRemoveSpaceFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ExtRemoveSpaceFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ExtRemoveSpaceFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Start(u32),
-    End(u32),
-    Depth(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ExtRemoveSpaceFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Start(f.uint32()?),
-            32 => Self::End(f.uint32()?),
-            40 => Self::Depth(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent": Ext4ExtRemoveSpaceFtraceEventReader, Ext4ExtRemoveSpaceFtraceEventField, Ext4ExtRemoveSpaceFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Start(u32) start = 24 as Uint32;
+        End(u32) end = 32 as Uint32;
+        Depth(i32) depth = 40 as Int32;
     }
 }
 
@@ -3124,44 +2313,19 @@ impl Ext4ExtRemoveSpaceDoneFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent` where it lies, field by field.
-pub type Ext4ExtRemoveSpaceDoneFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ExtRemoveSpaceDoneFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ExtRemoveSpaceDoneFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Start(u32),
-    End(u32),
-    Depth(i32),
-    Partial(i64),
-    EhEntries(u32),
-    PcLblk(u32),
-    PcPclu(u64),
-    PcState(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ExtRemoveSpaceDoneFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Start(f.uint32()?),
-            32 => Self::End(f.uint32()?),
-            40 => Self::Depth(f.int32()?),
-            48 => Self::Partial(f.int64()?),
-            56 => Self::EhEntries(f.uint32()?),
-            64 => Self::PcLblk(f.uint32()?),
-            72 => Self::PcPclu(f.uint64()?),
-            80 => Self::PcState(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent": Ext4ExtRemoveSpaceDoneFtraceEventReader, Ext4ExtRemoveSpaceDoneFtraceEventField, Ext4ExtRemoveSpaceDoneFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Start(u32) start = 24 as Uint32;
+        End(u32) end = 32 as Uint32;
+        Depth(i32) depth = 40 as Int32;
+        Partial(i64) partial = 48 as Int64;
+        EhEntries(u32) eh_entries = 56 as Uint32;
+        PcLblk(u32) pc_lblk = 64 as Uint32;
+        PcPclu(u64) pc_pclu = 72 as Uint64;
+        PcState(i32) pc_state = 80 as Int32;
     }
 }
 
@@ -3210,30 +2374,12 @@ impl Ext4ExtRmIdxFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ExtRmIdxFtraceEvent` where it lies, field by field.
-pub type Ext4ExtRmIdxFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ExtRmIdxFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ExtRmIdxFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ExtRmIdxFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pblk(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ExtRmIdxFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pblk(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ExtRmIdxFtraceEvent": Ext4ExtRmIdxFtraceEventReader, Ext4ExtRmIdxFtraceEventField, Ext4ExtRmIdxFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pblk(u64) pblk = 24 as Uint64;
     }
 }
 
@@ -3289,44 +2435,19 @@ impl Ext4ExtRmLeafFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ExtRmLeafFtraceEvent` where it lies, field by field.
-pub type Ext4ExtRmLeafFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ExtRmLeafFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ExtRmLeafFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ExtRmLeafFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Partial(i64),
-    Start(u32),
-    EeLblk(u32),
-    EePblk(u64),
-    EeLen(i32),
-    PcLblk(u32),
-    PcPclu(u64),
-    PcState(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ExtRmLeafFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Partial(f.int64()?),
-            32 => Self::Start(f.uint32()?),
-            40 => Self::EeLblk(f.uint32()?),
-            48 => Self::EePblk(f.uint64()?),
-            56 => Self::EeLen(f.int32()?),
-            64 => Self::PcLblk(f.uint32()?),
-            72 => Self::PcPclu(f.uint64()?),
-            80 => Self::PcState(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ExtRmLeafFtraceEvent": Ext4ExtRmLeafFtraceEventReader, Ext4ExtRmLeafFtraceEventField, Ext4ExtRmLeafFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Partial(i64) partial = 24 as Int64;
+        Start(u32) start = 32 as Uint32;
+        EeLblk(u32) ee_lblk = 40 as Uint32;
+        EePblk(u64) ee_pblk = 48 as Uint64;
+        EeLen(i32) ee_len = 56 as Int32;
+        PcLblk(u32) pc_lblk = 64 as Uint32;
+        PcPclu(u64) pc_pclu = 72 as Uint64;
+        PcState(i32) pc_state = 80 as Int32;
     }
 }
 
@@ -3379,34 +2500,14 @@ impl Ext4ExtShowExtentFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ExtShowExtentFtraceEvent` where it lies, field by field.
-pub type Ext4ExtShowExtentFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ExtShowExtentFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ExtShowExtentFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ExtShowExtentFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pblk(u64),
-    Lblk(u32),
-    Len(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ExtShowExtentFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pblk(f.uint64()?),
-            32 => Self::Lblk(f.uint32()?),
-            40 => Self::Len(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ExtShowExtentFtraceEvent": Ext4ExtShowExtentFtraceEventReader, Ext4ExtShowExtentFtraceEventField, Ext4ExtShowExtentFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pblk(u64) pblk = 24 as Uint64;
+        Lblk(u32) lblk = 32 as Uint32;
+        Len(u32) len = 40 as Uint32;
     }
 }
 
@@ -3456,36 +2557,15 @@ impl Ext4FallocateEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4FallocateEnterFtraceEvent` where it lies, field by field.
-pub type Ext4FallocateEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4FallocateEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4FallocateEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4FallocateEnterFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Offset(i64),
-    Len(i64),
-    Mode(i32),
-    Pos(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4FallocateEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Offset(f.int64()?),
-            32 => Self::Len(f.int64()?),
-            40 => Self::Mode(f.int32()?),
-            48 => Self::Pos(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4FallocateEnterFtraceEvent": Ext4FallocateEnterFtraceEventReader, Ext4FallocateEnterFtraceEventField, Ext4FallocateEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Offset(i64) offset = 24 as Int64;
+        Len(i64) len = 32 as Int64;
+        Mode(i32) mode = 40 as Int32;
+        Pos(i64) pos = 48 as Int64;
     }
 }
 
@@ -3534,34 +2614,14 @@ impl Ext4FallocateExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4FallocateExitFtraceEvent` where it lies, field by field.
-pub type Ext4FallocateExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4FallocateExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4FallocateExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4FallocateExitFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pos(i64),
-    Blocks(u32),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4FallocateExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pos(f.int64()?),
-            32 => Self::Blocks(f.uint32()?),
-            40 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4FallocateExitFtraceEvent": Ext4FallocateExitFtraceEventReader, Ext4FallocateExitFtraceEventField, Ext4FallocateExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pos(i64) pos = 24 as Int64;
+        Blocks(u32) blocks = 32 as Uint32;
+        Ret(i32) ret = 40 as Int32;
     }
 }
 
@@ -3613,38 +2673,16 @@ impl Ext4FindDelallocRangeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4FindDelallocRangeFtraceEvent` where it lies, field by field.
-pub type Ext4FindDelallocRangeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4FindDelallocRangeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4FindDelallocRangeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4FindDelallocRangeFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    From(u32),
-    To(u32),
-    Reverse(i32),
-    Found(i32),
-    FoundBlk(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4FindDelallocRangeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::From(f.uint32()?),
-            32 => Self::To(f.uint32()?),
-            40 => Self::Reverse(f.int32()?),
-            48 => Self::Found(f.int32()?),
-            56 => Self::FoundBlk(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4FindDelallocRangeFtraceEvent": Ext4FindDelallocRangeFtraceEventReader, Ext4FindDelallocRangeFtraceEventField, Ext4FindDelallocRangeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        From(u32) from = 24 as Uint32;
+        To(u32) to = 32 as Uint32;
+        Reverse(i32) reverse = 40 as Int32;
+        Found(i32) found = 48 as Int32;
+        FoundBlk(u32) found_blk = 56 as Uint32;
     }
 }
 
@@ -3694,34 +2732,14 @@ impl Ext4ForgetFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ForgetFtraceEvent` where it lies, field by field.
-pub type Ext4ForgetFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ForgetFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ForgetFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ForgetFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Block(u64),
-    IsMetadata(i32),
-    Mode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ForgetFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Block(f.uint64()?),
-            32 => Self::IsMetadata(f.int32()?),
-            40 => Self::Mode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ForgetFtraceEvent": Ext4ForgetFtraceEventReader, Ext4ForgetFtraceEventField, Ext4ForgetFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Block(u64) block = 24 as Uint64;
+        IsMetadata(i32) is_metadata = 32 as Int32;
+        Mode(u32) mode = 40 as Uint32;
     }
 }
 
@@ -3771,36 +2789,15 @@ impl Ext4FreeBlocksFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4FreeBlocksFtraceEvent` where it lies, field by field.
-pub type Ext4FreeBlocksFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4FreeBlocksFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4FreeBlocksFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4FreeBlocksFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Block(u64),
-    Count(u64),
-    Flags(i32),
-    Mode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4FreeBlocksFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Block(f.uint64()?),
-            32 => Self::Count(f.uint64()?),
-            40 => Self::Flags(f.int32()?),
-            48 => Self::Mode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4FreeBlocksFtraceEvent": Ext4FreeBlocksFtraceEventReader, Ext4FreeBlocksFtraceEventField, Ext4FreeBlocksFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Block(u64) block = 24 as Uint64;
+        Count(u64) count = 32 as Uint64;
+        Flags(i32) flags = 40 as Int32;
+        Mode(u32) mode = 48 as Uint32;
     }
 }
 
@@ -3851,36 +2848,15 @@ impl Ext4FreeInodeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4FreeInodeFtraceEvent` where it lies, field by field.
-pub type Ext4FreeInodeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4FreeInodeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4FreeInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4FreeInodeFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Uid(u32),
-    Gid(u32),
-    Blocks(u64),
-    Mode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4FreeInodeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Uid(f.uint32()?),
-            32 => Self::Gid(f.uint32()?),
-            40 => Self::Blocks(f.uint64()?),
-            48 => Self::Mode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4FreeInodeFtraceEvent": Ext4FreeInodeFtraceEventReader, Ext4FreeInodeFtraceEventField, Ext4FreeInodeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Uid(u32) uid = 24 as Uint32;
+        Gid(u32) gid = 32 as Uint32;
+        Blocks(u64) blocks = 40 as Uint64;
+        Mode(u32) mode = 48 as Uint32;
     }
 }
 
@@ -3931,36 +2907,15 @@ impl Ext4GetImpliedClusterAllocExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent` where it lies, field by field.
-pub type Ext4GetImpliedClusterAllocExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4GetImpliedClusterAllocExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4GetImpliedClusterAllocExitFtraceEventField<'a> {
-    Dev(u64),
-    Flags(u32),
-    Lblk(u32),
-    Pblk(u64),
-    Len(u32),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4GetImpliedClusterAllocExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Flags(f.uint32()?),
-            24 => Self::Lblk(f.uint32()?),
-            32 => Self::Pblk(f.uint64()?),
-            40 => Self::Len(f.uint32()?),
-            48 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent": Ext4GetImpliedClusterAllocExitFtraceEventReader, Ext4GetImpliedClusterAllocExitFtraceEventField, Ext4GetImpliedClusterAllocExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Flags(u32) flags = 16 as Uint32;
+        Lblk(u32) lblk = 24 as Uint32;
+        Pblk(u64) pblk = 32 as Uint64;
+        Len(u32) len = 40 as Uint32;
+        Ret(i32) ret = 48 as Int32;
     }
 }
 
@@ -4007,32 +2962,13 @@ impl Ext4GetReservedClusterAllocFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent` where it lies, field by field.
-pub type Ext4GetReservedClusterAllocFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4GetReservedClusterAllocFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4GetReservedClusterAllocFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Lblk(u32),
-    Len(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4GetReservedClusterAllocFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Lblk(f.uint32()?),
-            32 => Self::Len(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent": Ext4GetReservedClusterAllocFtraceEventReader, Ext4GetReservedClusterAllocFtraceEventField, Ext4GetReservedClusterAllocFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Lblk(u32) lblk = 24 as Uint32;
+        Len(u32) len = 32 as Uint32;
     }
 }
 
@@ -4079,34 +3015,14 @@ impl Ext4IndMapBlocksEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent` where it lies, field by field.
-pub type Ext4IndMapBlocksEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4IndMapBlocksEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4IndMapBlocksEnterFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Lblk(u32),
-    Len(u32),
-    Flags(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4IndMapBlocksEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Lblk(f.uint32()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Flags(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent": Ext4IndMapBlocksEnterFtraceEventReader, Ext4IndMapBlocksEnterFtraceEventField, Ext4IndMapBlocksEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Lblk(u32) lblk = 24 as Uint32;
+        Len(u32) len = 32 as Uint32;
+        Flags(u32) flags = 40 as Uint32;
     }
 }
 
@@ -4160,40 +3076,17 @@ impl Ext4IndMapBlocksExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4IndMapBlocksExitFtraceEvent` where it lies, field by field.
-pub type Ext4IndMapBlocksExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4IndMapBlocksExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4IndMapBlocksExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4IndMapBlocksExitFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Flags(u32),
-    Pblk(u64),
-    Lblk(u32),
-    Len(u32),
-    Mflags(u32),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4IndMapBlocksExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Flags(f.uint32()?),
-            32 => Self::Pblk(f.uint64()?),
-            40 => Self::Lblk(f.uint32()?),
-            48 => Self::Len(f.uint32()?),
-            56 => Self::Mflags(f.uint32()?),
-            64 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4IndMapBlocksExitFtraceEvent": Ext4IndMapBlocksExitFtraceEventReader, Ext4IndMapBlocksExitFtraceEventField, Ext4IndMapBlocksExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Flags(u32) flags = 24 as Uint32;
+        Pblk(u64) pblk = 32 as Uint64;
+        Lblk(u32) lblk = 40 as Uint32;
+        Len(u32) len = 48 as Uint32;
+        Mflags(u32) mflags = 56 as Uint32;
+        Ret(i32) ret = 64 as Int32;
     }
 }
 
@@ -4242,32 +3135,13 @@ impl Ext4InsertRangeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4InsertRangeFtraceEvent` where it lies, field by field.
-pub type Ext4InsertRangeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4InsertRangeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4InsertRangeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4InsertRangeFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Offset(i64),
-    Len(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4InsertRangeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Offset(f.int64()?),
-            32 => Self::Len(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4InsertRangeFtraceEvent": Ext4InsertRangeFtraceEventReader, Ext4InsertRangeFtraceEventField, Ext4InsertRangeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Offset(i64) offset = 24 as Int64;
+        Len(i64) len = 32 as Int64;
     }
 }
 
@@ -4314,34 +3188,14 @@ impl Ext4InvalidatepageFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4InvalidatepageFtraceEvent` where it lies, field by field.
-pub type Ext4InvalidatepageFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4InvalidatepageFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4InvalidatepageFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4InvalidatepageFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Index(u64),
-    Offset(u64),
-    Length(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4InvalidatepageFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Index(f.uint64()?),
-            32 => Self::Offset(f.uint64()?),
-            40 => Self::Length(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4InvalidatepageFtraceEvent": Ext4InvalidatepageFtraceEventReader, Ext4InvalidatepageFtraceEventField, Ext4InvalidatepageFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Index(u64) index = 24 as Uint64;
+        Offset(u64) offset = 32 as Uint64;
+        Length(u32) length = 40 as Uint32;
     }
 }
 
@@ -4391,36 +3245,15 @@ impl Ext4JournalStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4JournalStartFtraceEvent` where it lies, field by field.
-pub type Ext4JournalStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4JournalStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4JournalStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4JournalStartFtraceEventField<'a> {
-    Dev(u64),
-    Ip(u64),
-    Blocks(i32),
-    RsvBlocks(i32),
-    Nblocks(i32),
-    RevokeCreds(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4JournalStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ip(f.uint64()?),
-            24 => Self::Blocks(f.int32()?),
-            32 => Self::RsvBlocks(f.int32()?),
-            40 => Self::Nblocks(f.int32()?),
-            48 => Self::RevokeCreds(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4JournalStartFtraceEvent": Ext4JournalStartFtraceEventReader, Ext4JournalStartFtraceEventField, Ext4JournalStartFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ip(u64) ip = 16 as Uint64;
+        Blocks(i32) blocks = 24 as Int32;
+        RsvBlocks(i32) rsv_blocks = 32 as Int32;
+        Nblocks(i32) nblocks = 40 as Int32;
+        RevokeCreds(i32) revoke_creds = 48 as Int32;
     }
 }
 
@@ -4465,30 +3298,12 @@ impl Ext4JournalStartReservedFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4JournalStartReservedFtraceEvent` where it lies, field by field.
-pub type Ext4JournalStartReservedFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4JournalStartReservedFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4JournalStartReservedFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4JournalStartReservedFtraceEventField<'a> {
-    Dev(u64),
-    Ip(u64),
-    Blocks(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4JournalStartReservedFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ip(f.uint64()?),
-            24 => Self::Blocks(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4JournalStartReservedFtraceEvent": Ext4JournalStartReservedFtraceEventReader, Ext4JournalStartReservedFtraceEventField, Ext4JournalStartReservedFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ip(u64) ip = 16 as Uint64;
+        Blocks(i32) blocks = 24 as Int32;
     }
 }
 
@@ -4534,34 +3349,14 @@ impl Ext4JournalledInvalidatepageFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent` where it lies, field by field.
-pub type Ext4JournalledInvalidatepageFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4JournalledInvalidatepageFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4JournalledInvalidatepageFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Index(u64),
-    Offset(u64),
-    Length(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4JournalledInvalidatepageFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Index(f.uint64()?),
-            32 => Self::Offset(f.uint64()?),
-            40 => Self::Length(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent": Ext4JournalledInvalidatepageFtraceEventReader, Ext4JournalledInvalidatepageFtraceEventField, Ext4JournalledInvalidatepageFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Index(u64) index = 24 as Uint64;
+        Offset(u64) offset = 32 as Uint64;
+        Length(u32) length = 40 as Uint32;
     }
 }
 
@@ -4609,34 +3404,14 @@ impl Ext4JournalledWriteEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4JournalledWriteEndFtraceEvent` where it lies, field by field.
-pub type Ext4JournalledWriteEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4JournalledWriteEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4JournalledWriteEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4JournalledWriteEndFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pos(i64),
-    Len(u32),
-    Copied(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4JournalledWriteEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pos(f.int64()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Copied(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4JournalledWriteEndFtraceEvent": Ext4JournalledWriteEndFtraceEventReader, Ext4JournalledWriteEndFtraceEventField, Ext4JournalledWriteEndFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pos(i64) pos = 24 as Int64;
+        Len(u32) len = 32 as Uint32;
+        Copied(u32) copied = 40 as Uint32;
     }
 }
 
@@ -4678,28 +3453,11 @@ impl Ext4LoadInodeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4LoadInodeFtraceEvent` where it lies, field by field.
-pub type Ext4LoadInodeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4LoadInodeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4LoadInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4LoadInodeFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4LoadInodeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4LoadInodeFtraceEvent": Ext4LoadInodeFtraceEventReader, Ext4LoadInodeFtraceEventField, Ext4LoadInodeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
     }
 }
 
@@ -4735,28 +3493,11 @@ impl Ext4LoadInodeBitmapFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4LoadInodeBitmapFtraceEvent` where it lies, field by field.
-pub type Ext4LoadInodeBitmapFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4LoadInodeBitmapFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4LoadInodeBitmapFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4LoadInodeBitmapFtraceEventField<'a> {
-    Dev(u64),
-    Group(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4LoadInodeBitmapFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Group(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4LoadInodeBitmapFtraceEvent": Ext4LoadInodeBitmapFtraceEventReader, Ext4LoadInodeBitmapFtraceEventField, Ext4LoadInodeBitmapFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Group(u32) group = 16 as Uint32;
     }
 }
 
@@ -4797,30 +3538,12 @@ impl Ext4MarkInodeDirtyFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4MarkInodeDirtyFtraceEvent` where it lies, field by field.
-pub type Ext4MarkInodeDirtyFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4MarkInodeDirtyFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4MarkInodeDirtyFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4MarkInodeDirtyFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Ip(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4MarkInodeDirtyFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Ip(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4MarkInodeDirtyFtraceEvent": Ext4MarkInodeDirtyFtraceEventReader, Ext4MarkInodeDirtyFtraceEventField, Ext4MarkInodeDirtyFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Ip(u64) ip = 24 as Uint64;
     }
 }
 
@@ -4860,28 +3583,11 @@ impl Ext4MbBitmapLoadFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4MbBitmapLoadFtraceEvent` where it lies, field by field.
-pub type Ext4MbBitmapLoadFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4MbBitmapLoadFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4MbBitmapLoadFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4MbBitmapLoadFtraceEventField<'a> {
-    Dev(u64),
-    Group(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4MbBitmapLoadFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Group(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4MbBitmapLoadFtraceEvent": Ext4MbBitmapLoadFtraceEventReader, Ext4MbBitmapLoadFtraceEventField, Ext4MbBitmapLoadFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Group(u32) group = 16 as Uint32;
     }
 }
 
@@ -4920,28 +3626,11 @@ impl Ext4MbBuddyBitmapLoadFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent` where it lies, field by field.
-pub type Ext4MbBuddyBitmapLoadFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4MbBuddyBitmapLoadFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4MbBuddyBitmapLoadFtraceEventField<'a> {
-    Dev(u64),
-    Group(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4MbBuddyBitmapLoadFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Group(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent": Ext4MbBuddyBitmapLoadFtraceEventReader, Ext4MbBuddyBitmapLoadFtraceEventField, Ext4MbBuddyBitmapLoadFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Group(u32) group = 16 as Uint32;
     }
 }
 
@@ -4980,28 +3669,11 @@ impl Ext4MbDiscardPreallocationsFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent` where it lies, field by field.
-pub type Ext4MbDiscardPreallocationsFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4MbDiscardPreallocationsFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4MbDiscardPreallocationsFtraceEventField<'a> {
-    Dev(u64),
-    Needed(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4MbDiscardPreallocationsFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Needed(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent": Ext4MbDiscardPreallocationsFtraceEventReader, Ext4MbDiscardPreallocationsFtraceEventField, Ext4MbDiscardPreallocationsFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Needed(i32) needed = 16 as Int32;
     }
 }
 
@@ -5046,34 +3718,14 @@ impl Ext4MbNewGroupPaFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4MbNewGroupPaFtraceEvent` where it lies, field by field.
-pub type Ext4MbNewGroupPaFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4MbNewGroupPaFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4MbNewGroupPaFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4MbNewGroupPaFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    PaPstart(u64),
-    PaLstart(u64),
-    PaLen(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4MbNewGroupPaFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::PaPstart(f.uint64()?),
-            32 => Self::PaLstart(f.uint64()?),
-            40 => Self::PaLen(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4MbNewGroupPaFtraceEvent": Ext4MbNewGroupPaFtraceEventReader, Ext4MbNewGroupPaFtraceEventField, Ext4MbNewGroupPaFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        PaPstart(u64) pa_pstart = 24 as Uint64;
+        PaLstart(u64) pa_lstart = 32 as Uint64;
+        PaLen(u32) pa_len = 40 as Uint32;
     }
 }
 
@@ -5121,34 +3773,14 @@ impl Ext4MbNewInodePaFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4MbNewInodePaFtraceEvent` where it lies, field by field.
-pub type Ext4MbNewInodePaFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4MbNewInodePaFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4MbNewInodePaFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4MbNewInodePaFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    PaPstart(u64),
-    PaLstart(u64),
-    PaLen(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4MbNewInodePaFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::PaPstart(f.uint64()?),
-            32 => Self::PaLstart(f.uint64()?),
-            40 => Self::PaLen(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4MbNewInodePaFtraceEvent": Ext4MbNewInodePaFtraceEventReader, Ext4MbNewInodePaFtraceEventField, Ext4MbNewInodePaFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        PaPstart(u64) pa_pstart = 24 as Uint64;
+        PaLstart(u64) pa_lstart = 32 as Uint64;
+        PaLen(u32) pa_len = 40 as Uint32;
     }
 }
 
@@ -5192,30 +3824,12 @@ impl Ext4MbReleaseGroupPaFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent` where it lies, field by field.
-pub type Ext4MbReleaseGroupPaFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4MbReleaseGroupPaFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4MbReleaseGroupPaFtraceEventField<'a> {
-    Dev(u64),
-    PaPstart(u64),
-    PaLen(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4MbReleaseGroupPaFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::PaPstart(f.uint64()?),
-            24 => Self::PaLen(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent": Ext4MbReleaseGroupPaFtraceEventReader, Ext4MbReleaseGroupPaFtraceEventField, Ext4MbReleaseGroupPaFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        PaPstart(u64) pa_pstart = 16 as Uint64;
+        PaLen(u32) pa_len = 24 as Uint32;
     }
 }
 
@@ -5259,32 +3873,13 @@ impl Ext4MbReleaseInodePaFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4MbReleaseInodePaFtraceEvent` where it lies, field by field.
-pub type Ext4MbReleaseInodePaFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4MbReleaseInodePaFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4MbReleaseInodePaFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4MbReleaseInodePaFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Block(u64),
-    Count(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4MbReleaseInodePaFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Block(f.uint64()?),
-            32 => Self::Count(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4MbReleaseInodePaFtraceEvent": Ext4MbReleaseInodePaFtraceEventReader, Ext4MbReleaseInodePaFtraceEventField, Ext4MbReleaseInodePaFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Block(u64) block = 24 as Uint64;
+        Count(u32) count = 32 as Uint32;
     }
 }
 
@@ -5361,64 +3956,29 @@ impl Ext4MballocAllocFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4MballocAllocFtraceEvent` where it lies, field by field.
-pub type Ext4MballocAllocFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4MballocAllocFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4MballocAllocFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4MballocAllocFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    OrigLogical(u32),
-    OrigStart(i32),
-    OrigGroup(u32),
-    OrigLen(i32),
-    GoalLogical(u32),
-    GoalStart(i32),
-    GoalGroup(u32),
-    GoalLen(i32),
-    ResultLogical(u32),
-    ResultStart(i32),
-    ResultGroup(u32),
-    ResultLen(i32),
-    Found(u32),
-    Groups(u32),
-    Buddy(u32),
-    Flags(u32),
-    Tail(u32),
-    Cr(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4MballocAllocFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::OrigLogical(f.uint32()?),
-            32 => Self::OrigStart(f.int32()?),
-            40 => Self::OrigGroup(f.uint32()?),
-            48 => Self::OrigLen(f.int32()?),
-            56 => Self::GoalLogical(f.uint32()?),
-            64 => Self::GoalStart(f.int32()?),
-            72 => Self::GoalGroup(f.uint32()?),
-            80 => Self::GoalLen(f.int32()?),
-            88 => Self::ResultLogical(f.uint32()?),
-            96 => Self::ResultStart(f.int32()?),
-            104 => Self::ResultGroup(f.uint32()?),
-            112 => Self::ResultLen(f.int32()?),
-            120 => Self::Found(f.uint32()?),
-            128 => Self::Groups(f.uint32()?),
-            136 => Self::Buddy(f.uint32()?),
-            144 => Self::Flags(f.uint32()?),
-            152 => Self::Tail(f.uint32()?),
-            160 => Self::Cr(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4MballocAllocFtraceEvent": Ext4MballocAllocFtraceEventReader, Ext4MballocAllocFtraceEventField, Ext4MballocAllocFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        OrigLogical(u32) orig_logical = 24 as Uint32;
+        OrigStart(i32) orig_start = 32 as Int32;
+        OrigGroup(u32) orig_group = 40 as Uint32;
+        OrigLen(i32) orig_len = 48 as Int32;
+        GoalLogical(u32) goal_logical = 56 as Uint32;
+        GoalStart(i32) goal_start = 64 as Int32;
+        GoalGroup(u32) goal_group = 72 as Uint32;
+        GoalLen(i32) goal_len = 80 as Int32;
+        ResultLogical(u32) result_logical = 88 as Uint32;
+        ResultStart(i32) result_start = 96 as Int32;
+        ResultGroup(u32) result_group = 104 as Uint32;
+        ResultLen(i32) result_len = 112 as Int32;
+        Found(u32) found = 120 as Uint32;
+        Groups(u32) groups = 128 as Uint32;
+        Buddy(u32) buddy = 136 as Uint32;
+        Flags(u32) flags = 144 as Uint32;
+        Tail(u32) tail = 152 as Uint32;
+        Cr(u32) cr = 160 as Uint32;
     }
 }
 
@@ -5481,34 +4041,14 @@ impl Ext4MballocDiscardFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4MballocDiscardFtraceEvent` where it lies, field by field.
-pub type Ext4MballocDiscardFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4MballocDiscardFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4MballocDiscardFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4MballocDiscardFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    ResultStart(i32),
-    ResultGroup(u32),
-    ResultLen(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4MballocDiscardFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::ResultStart(f.int32()?),
-            32 => Self::ResultGroup(f.uint32()?),
-            40 => Self::ResultLen(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4MballocDiscardFtraceEvent": Ext4MballocDiscardFtraceEventReader, Ext4MballocDiscardFtraceEventField, Ext4MballocDiscardFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        ResultStart(i32) result_start = 24 as Int32;
+        ResultGroup(u32) result_group = 32 as Uint32;
+        ResultLen(i32) result_len = 40 as Int32;
     }
 }
 
@@ -5556,34 +4096,14 @@ impl Ext4MballocFreeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4MballocFreeFtraceEvent` where it lies, field by field.
-pub type Ext4MballocFreeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4MballocFreeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4MballocFreeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4MballocFreeFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    ResultStart(i32),
-    ResultGroup(u32),
-    ResultLen(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4MballocFreeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::ResultStart(f.int32()?),
-            32 => Self::ResultGroup(f.uint32()?),
-            40 => Self::ResultLen(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4MballocFreeFtraceEvent": Ext4MballocFreeFtraceEventReader, Ext4MballocFreeFtraceEventField, Ext4MballocFreeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        ResultStart(i32) result_start = 24 as Int32;
+        ResultGroup(u32) result_group = 32 as Uint32;
+        ResultLen(i32) result_len = 40 as Int32;
     }
 }
 
@@ -5641,44 +4161,19 @@ impl Ext4MballocPreallocFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4MballocPreallocFtraceEvent` where it lies, field by field.
-pub type Ext4MballocPreallocFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4MballocPreallocFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4MballocPreallocFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4MballocPreallocFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    OrigLogical(u32),
-    OrigStart(i32),
-    OrigGroup(u32),
-    OrigLen(i32),
-    ResultLogical(u32),
-    ResultStart(i32),
-    ResultGroup(u32),
-    ResultLen(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4MballocPreallocFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::OrigLogical(f.uint32()?),
-            32 => Self::OrigStart(f.int32()?),
-            40 => Self::OrigGroup(f.uint32()?),
-            48 => Self::OrigLen(f.int32()?),
-            56 => Self::ResultLogical(f.uint32()?),
-            64 => Self::ResultStart(f.int32()?),
-            72 => Self::ResultGroup(f.uint32()?),
-            80 => Self::ResultLen(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4MballocPreallocFtraceEvent": Ext4MballocPreallocFtraceEventReader, Ext4MballocPreallocFtraceEventField, Ext4MballocPreallocFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        OrigLogical(u32) orig_logical = 24 as Uint32;
+        OrigStart(i32) orig_start = 32 as Int32;
+        OrigGroup(u32) orig_group = 40 as Uint32;
+        OrigLen(i32) orig_len = 48 as Int32;
+        ResultLogical(u32) result_logical = 56 as Uint32;
+        ResultStart(i32) result_start = 64 as Int32;
+        ResultGroup(u32) result_group = 72 as Uint32;
+        ResultLen(i32) result_len = 80 as Int32;
     }
 }
 
@@ -5733,36 +4228,15 @@ impl Ext4OtherInodeUpdateTimeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent` where it lies, field by field.
-pub type Ext4OtherInodeUpdateTimeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4OtherInodeUpdateTimeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4OtherInodeUpdateTimeFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    OrigIno(u64),
-    Uid(u32),
-    Gid(u32),
-    Mode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4OtherInodeUpdateTimeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::OrigIno(f.uint64()?),
-            32 => Self::Uid(f.uint32()?),
-            40 => Self::Gid(f.uint32()?),
-            48 => Self::Mode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent": Ext4OtherInodeUpdateTimeFtraceEventReader, Ext4OtherInodeUpdateTimeFtraceEventField, Ext4OtherInodeUpdateTimeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        OrigIno(u64) orig_ino = 24 as Uint64;
+        Uid(u32) uid = 32 as Uint32;
+        Gid(u32) gid = 40 as Uint32;
+        Mode(u32) mode = 48 as Uint32;
     }
 }
 
@@ -5811,34 +4285,14 @@ impl Ext4PunchHoleFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4PunchHoleFtraceEvent` where it lies, field by field.
-pub type Ext4PunchHoleFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4PunchHoleFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4PunchHoleFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4PunchHoleFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Offset(i64),
-    Len(i64),
-    Mode(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4PunchHoleFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Offset(f.int64()?),
-            32 => Self::Len(f.int64()?),
-            40 => Self::Mode(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4PunchHoleFtraceEvent": Ext4PunchHoleFtraceEventReader, Ext4PunchHoleFtraceEventField, Ext4PunchHoleFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Offset(i64) offset = 24 as Int64;
+        Len(i64) len = 32 as Int64;
+        Mode(i32) mode = 40 as Int32;
     }
 }
 
@@ -5882,30 +4336,12 @@ impl Ext4ReadBlockBitmapLoadFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent` where it lies, field by field.
-pub type Ext4ReadBlockBitmapLoadFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ReadBlockBitmapLoadFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ReadBlockBitmapLoadFtraceEventField<'a> {
-    Dev(u64),
-    Group(u32),
-    Prefetch(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ReadBlockBitmapLoadFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Group(f.uint32()?),
-            24 => Self::Prefetch(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent": Ext4ReadBlockBitmapLoadFtraceEventReader, Ext4ReadBlockBitmapLoadFtraceEventField, Ext4ReadBlockBitmapLoadFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Group(u32) group = 16 as Uint32;
+        Prefetch(u32) prefetch = 24 as Uint32;
     }
 }
 
@@ -5947,30 +4383,12 @@ impl Ext4ReadpageFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ReadpageFtraceEvent` where it lies, field by field.
-pub type Ext4ReadpageFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ReadpageFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ReadpageFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ReadpageFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Index(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ReadpageFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Index(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ReadpageFtraceEvent": Ext4ReadpageFtraceEventReader, Ext4ReadpageFtraceEventField, Ext4ReadpageFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Index(u64) index = 24 as Uint64;
     }
 }
 
@@ -6012,30 +4430,12 @@ impl Ext4ReleasepageFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ReleasepageFtraceEvent` where it lies, field by field.
-pub type Ext4ReleasepageFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ReleasepageFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ReleasepageFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ReleasepageFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Index(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ReleasepageFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Index(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ReleasepageFtraceEvent": Ext4ReleasepageFtraceEventReader, Ext4ReleasepageFtraceEventField, Ext4ReleasepageFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Index(u64) index = 24 as Uint64;
     }
 }
 
@@ -6093,46 +4493,20 @@ impl Ext4RemoveBlocksFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4RemoveBlocksFtraceEvent` where it lies, field by field.
-pub type Ext4RemoveBlocksFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4RemoveBlocksFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4RemoveBlocksFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4RemoveBlocksFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    From(u32),
-    To(u32),
-    Partial(i64),
-    EePblk(u64),
-    EeLblk(u32),
-    EeLen(u32),
-    PcLblk(u32),
-    PcPclu(u64),
-    PcState(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4RemoveBlocksFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::From(f.uint32()?),
-            32 => Self::To(f.uint32()?),
-            40 => Self::Partial(f.int64()?),
-            48 => Self::EePblk(f.uint64()?),
-            56 => Self::EeLblk(f.uint32()?),
-            64 => Self::EeLen(f.uint32()?),
-            72 => Self::PcLblk(f.uint32()?),
-            80 => Self::PcPclu(f.uint64()?),
-            88 => Self::PcState(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4RemoveBlocksFtraceEvent": Ext4RemoveBlocksFtraceEventReader, Ext4RemoveBlocksFtraceEventField, Ext4RemoveBlocksFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        From(u32) from = 24 as Uint32;
+        To(u32) to = 32 as Uint32;
+        Partial(i64) partial = 40 as Int64;
+        EePblk(u64) ee_pblk = 48 as Uint64;
+        EeLblk(u32) ee_lblk = 56 as Uint32;
+        EeLen(u32) ee_len = 64 as Uint32;
+        PcLblk(u32) pc_lblk = 72 as Uint32;
+        PcPclu(u64) pc_pclu = 80 as Uint64;
+        PcState(i32) pc_state = 88 as Int32;
     }
 }
 
@@ -6196,44 +4570,19 @@ impl Ext4RequestBlocksFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4RequestBlocksFtraceEvent` where it lies, field by field.
-pub type Ext4RequestBlocksFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4RequestBlocksFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4RequestBlocksFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4RequestBlocksFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Len(u32),
-    Logical(u32),
-    Lleft(u32),
-    Lright(u32),
-    Goal(u64),
-    Pleft(u64),
-    Pright(u64),
-    Flags(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4RequestBlocksFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Len(f.uint32()?),
-            32 => Self::Logical(f.uint32()?),
-            40 => Self::Lleft(f.uint32()?),
-            48 => Self::Lright(f.uint32()?),
-            56 => Self::Goal(f.uint64()?),
-            64 => Self::Pleft(f.uint64()?),
-            72 => Self::Pright(f.uint64()?),
-            80 => Self::Flags(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4RequestBlocksFtraceEvent": Ext4RequestBlocksFtraceEventReader, Ext4RequestBlocksFtraceEventField, Ext4RequestBlocksFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Len(u32) len = 24 as Uint32;
+        Logical(u32) logical = 32 as Uint32;
+        Lleft(u32) lleft = 40 as Uint32;
+        Lright(u32) lright = 48 as Uint32;
+        Goal(u64) goal = 56 as Uint64;
+        Pleft(u64) pleft = 64 as Uint64;
+        Pright(u64) pright = 72 as Uint64;
+        Flags(u32) flags = 80 as Uint32;
     }
 }
 
@@ -6282,30 +4631,12 @@ impl Ext4RequestInodeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4RequestInodeFtraceEvent` where it lies, field by field.
-pub type Ext4RequestInodeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4RequestInodeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4RequestInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4RequestInodeFtraceEventField<'a> {
-    Dev(u64),
-    Dir(u64),
-    Mode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4RequestInodeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Dir(f.uint64()?),
-            24 => Self::Mode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4RequestInodeFtraceEvent": Ext4RequestInodeFtraceEventReader, Ext4RequestInodeFtraceEventField, Ext4RequestInodeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Dir(u64) dir = 16 as Uint64;
+        Mode(u32) mode = 24 as Uint32;
     }
 }
 
@@ -6345,28 +4676,11 @@ impl Ext4SyncFsFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4SyncFsFtraceEvent` where it lies, field by field.
-pub type Ext4SyncFsFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4SyncFsFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4SyncFsFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4SyncFsFtraceEventField<'a> {
-    Dev(u64),
-    Wait(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4SyncFsFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Wait(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4SyncFsFtraceEvent": Ext4SyncFsFtraceEventReader, Ext4SyncFsFtraceEventField, Ext4SyncFsFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Wait(i32) wait = 16 as Int32;
     }
 }
 
@@ -6408,34 +4722,14 @@ impl Ext4TrimAllFreeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4TrimAllFreeFtraceEvent` where it lies, field by field.
-pub type Ext4TrimAllFreeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4TrimAllFreeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4TrimAllFreeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4TrimAllFreeFtraceEventField<'a> {
-    DevMajor(i32),
-    DevMinor(i32),
-    Group(u32),
-    Start(i32),
-    Len(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4TrimAllFreeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DevMajor(f.int32()?),
-            16 => Self::DevMinor(f.int32()?),
-            24 => Self::Group(f.uint32()?),
-            32 => Self::Start(f.int32()?),
-            40 => Self::Len(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4TrimAllFreeFtraceEvent": Ext4TrimAllFreeFtraceEventReader, Ext4TrimAllFreeFtraceEventField, Ext4TrimAllFreeFtraceEventTable;
+    one {
+        DevMajor(i32) dev_major = 8 as Int32;
+        DevMinor(i32) dev_minor = 16 as Int32;
+        Group(u32) group = 24 as Uint32;
+        Start(i32) start = 32 as Int32;
+        Len(i32) len = 40 as Int32;
     }
 }
 
@@ -6483,34 +4777,14 @@ impl Ext4TrimExtentFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4TrimExtentFtraceEvent` where it lies, field by field.
-pub type Ext4TrimExtentFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4TrimExtentFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4TrimExtentFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4TrimExtentFtraceEventField<'a> {
-    DevMajor(i32),
-    DevMinor(i32),
-    Group(u32),
-    Start(i32),
-    Len(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4TrimExtentFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DevMajor(f.int32()?),
-            16 => Self::DevMinor(f.int32()?),
-            24 => Self::Group(f.uint32()?),
-            32 => Self::Start(f.int32()?),
-            40 => Self::Len(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4TrimExtentFtraceEvent": Ext4TrimExtentFtraceEventReader, Ext4TrimExtentFtraceEventField, Ext4TrimExtentFtraceEventTable;
+    one {
+        DevMajor(i32) dev_major = 8 as Int32;
+        DevMinor(i32) dev_minor = 16 as Int32;
+        Group(u32) group = 24 as Uint32;
+        Start(i32) start = 32 as Int32;
+        Len(i32) len = 40 as Int32;
     }
 }
 
@@ -6554,30 +4828,12 @@ impl Ext4TruncateEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4TruncateEnterFtraceEvent` where it lies, field by field.
-pub type Ext4TruncateEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4TruncateEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4TruncateEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4TruncateEnterFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Blocks(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4TruncateEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Blocks(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4TruncateEnterFtraceEvent": Ext4TruncateEnterFtraceEventReader, Ext4TruncateEnterFtraceEventField, Ext4TruncateEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Blocks(u64) blocks = 24 as Uint64;
     }
 }
 
@@ -6619,30 +4875,12 @@ impl Ext4TruncateExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4TruncateExitFtraceEvent` where it lies, field by field.
-pub type Ext4TruncateExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4TruncateExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4TruncateExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4TruncateExitFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Blocks(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4TruncateExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Blocks(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4TruncateExitFtraceEvent": Ext4TruncateExitFtraceEventReader, Ext4TruncateExitFtraceEventField, Ext4TruncateExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Blocks(u64) blocks = 24 as Uint64;
     }
 }
 
@@ -6686,32 +4924,13 @@ impl Ext4UnlinkEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4UnlinkEnterFtraceEvent` where it lies, field by field.
-pub type Ext4UnlinkEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4UnlinkEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4UnlinkEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4UnlinkEnterFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Parent(u64),
-    Size(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4UnlinkEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Parent(f.uint64()?),
-            32 => Self::Size(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4UnlinkEnterFtraceEvent": Ext4UnlinkEnterFtraceEventReader, Ext4UnlinkEnterFtraceEventField, Ext4UnlinkEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Parent(u64) parent = 24 as Uint64;
+        Size(i64) size = 32 as Int64;
     }
 }
 
@@ -6754,30 +4973,12 @@ impl Ext4UnlinkExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4UnlinkExitFtraceEvent` where it lies, field by field.
-pub type Ext4UnlinkExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4UnlinkExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4UnlinkExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4UnlinkExitFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4UnlinkExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4UnlinkExitFtraceEvent": Ext4UnlinkExitFtraceEventReader, Ext4UnlinkExitFtraceEventField, Ext4UnlinkExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Ret(i32) ret = 24 as Int32;
     }
 }
 
@@ -6823,34 +5024,14 @@ impl Ext4WriteBeginFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4WriteBeginFtraceEvent` where it lies, field by field.
-pub type Ext4WriteBeginFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4WriteBeginFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4WriteBeginFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4WriteBeginFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pos(i64),
-    Len(u32),
-    Flags(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4WriteBeginFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pos(f.int64()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Flags(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4WriteBeginFtraceEvent": Ext4WriteBeginFtraceEventReader, Ext4WriteBeginFtraceEventField, Ext4WriteBeginFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pos(i64) pos = 24 as Int64;
+        Len(u32) len = 32 as Uint32;
+        Flags(u32) flags = 40 as Uint32;
     }
 }
 
@@ -6898,34 +5079,14 @@ impl Ext4WriteEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4WriteEndFtraceEvent` where it lies, field by field.
-pub type Ext4WriteEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4WriteEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4WriteEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4WriteEndFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pos(i64),
-    Len(u32),
-    Copied(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4WriteEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pos(f.int64()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Copied(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4WriteEndFtraceEvent": Ext4WriteEndFtraceEventReader, Ext4WriteEndFtraceEventField, Ext4WriteEndFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pos(i64) pos = 24 as Int64;
+        Len(u32) len = 32 as Uint32;
+        Copied(u32) copied = 40 as Uint32;
     }
 }
 
@@ -6969,30 +5130,12 @@ impl Ext4WritepageFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4WritepageFtraceEvent` where it lies, field by field.
-pub type Ext4WritepageFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4WritepageFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4WritepageFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4WritepageFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Index(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4WritepageFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Index(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4WritepageFtraceEvent": Ext4WritepageFtraceEventReader, Ext4WritepageFtraceEventField, Ext4WritepageFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Index(u64) index = 24 as Uint64;
     }
 }
 
@@ -7048,44 +5191,19 @@ impl Ext4WritepagesFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4WritepagesFtraceEvent` where it lies, field by field.
-pub type Ext4WritepagesFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4WritepagesFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4WritepagesFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4WritepagesFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    NrToWrite(i64),
-    PagesSkipped(i64),
-    RangeStart(i64),
-    RangeEnd(i64),
-    WritebackIndex(u64),
-    SyncMode(i32),
-    ForKupdate(u32),
-    RangeCyclic(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4WritepagesFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::NrToWrite(f.int64()?),
-            32 => Self::PagesSkipped(f.int64()?),
-            40 => Self::RangeStart(f.int64()?),
-            48 => Self::RangeEnd(f.int64()?),
-            56 => Self::WritebackIndex(f.uint64()?),
-            64 => Self::SyncMode(f.int32()?),
-            72 => Self::ForKupdate(f.uint32()?),
-            80 => Self::RangeCyclic(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4WritepagesFtraceEvent": Ext4WritepagesFtraceEventReader, Ext4WritepagesFtraceEventField, Ext4WritepagesFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        NrToWrite(i64) nr_to_write = 24 as Int64;
+        PagesSkipped(i64) pages_skipped = 32 as Int64;
+        RangeStart(i64) range_start = 40 as Int64;
+        RangeEnd(i64) range_end = 48 as Int64;
+        WritebackIndex(u64) writeback_index = 56 as Uint64;
+        SyncMode(i32) sync_mode = 64 as Int32;
+        ForKupdate(u32) for_kupdate = 72 as Uint32;
+        RangeCyclic(u32) range_cyclic = 80 as Uint32;
     }
 }
 
@@ -7142,38 +5260,16 @@ impl Ext4WritepagesResultFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4WritepagesResultFtraceEvent` where it lies, field by field.
-pub type Ext4WritepagesResultFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4WritepagesResultFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4WritepagesResultFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4WritepagesResultFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Ret(i32),
-    PagesWritten(i32),
-    PagesSkipped(i64),
-    WritebackIndex(u64),
-    SyncMode(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4WritepagesResultFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Ret(f.int32()?),
-            32 => Self::PagesWritten(f.int32()?),
-            40 => Self::PagesSkipped(f.int64()?),
-            48 => Self::WritebackIndex(f.uint64()?),
-            56 => Self::SyncMode(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4WritepagesResultFtraceEvent": Ext4WritepagesResultFtraceEventReader, Ext4WritepagesResultFtraceEventField, Ext4WritepagesResultFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Ret(i32) ret = 24 as Int32;
+        PagesWritten(i32) pages_written = 32 as Int32;
+        PagesSkipped(i64) pages_skipped = 40 as Int64;
+        WritebackIndex(u64) writeback_index = 48 as Uint64;
+        SyncMode(i32) sync_mode = 56 as Int32;
     }
 }
 
@@ -7223,34 +5319,14 @@ impl Ext4ZeroRangeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Ext4ZeroRangeFtraceEvent` where it lies, field by field.
-pub type Ext4ZeroRangeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Ext4ZeroRangeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Ext4ZeroRangeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Ext4ZeroRangeFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Offset(i64),
-    Len(i64),
-    Mode(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Ext4ZeroRangeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Offset(f.int64()?),
-            32 => Self::Len(f.int64()?),
-            40 => Self::Mode(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Ext4ZeroRangeFtraceEvent": Ext4ZeroRangeFtraceEventReader, Ext4ZeroRangeFtraceEventField, Ext4ZeroRangeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Offset(i64) offset = 24 as Int64;
+        Len(i64) len = 32 as Int64;
+        Mode(i32) mode = 40 as Int32;
     }
 }
 

@@ -35,34 +35,14 @@ impl F2fsDoSubmitBioFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsDoSubmitBioFtraceEvent` where it lies, field by field.
-pub type F2fsDoSubmitBioFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsDoSubmitBioFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsDoSubmitBioFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsDoSubmitBioFtraceEventField<'a> {
-    Dev(u64),
-    Btype(i32),
-    Sync(u32),
-    Sector(u64),
-    Size(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsDoSubmitBioFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Btype(f.int32()?),
-            24 => Self::Sync(f.uint32()?),
-            32 => Self::Sector(f.uint64()?),
-            40 => Self::Size(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsDoSubmitBioFtraceEvent": F2fsDoSubmitBioFtraceEventReader, F2fsDoSubmitBioFtraceEventField, F2fsDoSubmitBioFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Btype(i32) btype = 16 as Int32;
+        Sync(u32) sync = 24 as Uint32;
+        Sector(u64) sector = 32 as Uint64;
+        Size(u32) size = 40 as Uint32;
     }
 }
 
@@ -116,40 +96,17 @@ impl F2fsEvictInodeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsEvictInodeFtraceEvent` where it lies, field by field.
-pub type F2fsEvictInodeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsEvictInodeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsEvictInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsEvictInodeFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pino(u64),
-    Mode(u32),
-    Size(i64),
-    Nlink(u32),
-    Blocks(u64),
-    Advise(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsEvictInodeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pino(f.uint64()?),
-            32 => Self::Mode(f.uint32()?),
-            40 => Self::Size(f.int64()?),
-            48 => Self::Nlink(f.uint32()?),
-            56 => Self::Blocks(f.uint64()?),
-            64 => Self::Advise(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsEvictInodeFtraceEvent": F2fsEvictInodeFtraceEventReader, F2fsEvictInodeFtraceEventField, F2fsEvictInodeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pino(u64) pino = 24 as Uint64;
+        Mode(u32) mode = 32 as Uint32;
+        Size(i64) size = 40 as Int64;
+        Nlink(u32) nlink = 48 as Uint32;
+        Blocks(u64) blocks = 56 as Uint64;
+        Advise(u32) advise = 64 as Uint32;
     }
 }
 
@@ -206,40 +163,17 @@ impl F2fsFallocateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsFallocateFtraceEvent` where it lies, field by field.
-pub type F2fsFallocateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsFallocateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsFallocateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsFallocateFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Mode(i32),
-    Offset(i64),
-    Len(i64),
-    Size(i64),
-    Blocks(u64),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsFallocateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Mode(f.int32()?),
-            32 => Self::Offset(f.int64()?),
-            40 => Self::Len(f.int64()?),
-            48 => Self::Size(f.int64()?),
-            56 => Self::Blocks(f.uint64()?),
-            64 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsFallocateFtraceEvent": F2fsFallocateFtraceEventReader, F2fsFallocateFtraceEventField, F2fsFallocateFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Mode(i32) mode = 24 as Int32;
+        Offset(i64) offset = 32 as Int64;
+        Len(i64) len = 40 as Int64;
+        Size(i64) size = 48 as Int64;
+        Blocks(u64) blocks = 56 as Uint64;
+        Ret(i32) ret = 64 as Int32;
     }
 }
 
@@ -292,36 +226,15 @@ impl F2fsGetDataBlockFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsGetDataBlockFtraceEvent` where it lies, field by field.
-pub type F2fsGetDataBlockFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsGetDataBlockFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsGetDataBlockFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsGetDataBlockFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Iblock(u64),
-    BhStart(u64),
-    BhSize(u64),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsGetDataBlockFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Iblock(f.uint64()?),
-            32 => Self::BhStart(f.uint64()?),
-            40 => Self::BhSize(f.uint64()?),
-            48 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsGetDataBlockFtraceEvent": F2fsGetDataBlockFtraceEventReader, F2fsGetDataBlockFtraceEventField, F2fsGetDataBlockFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Iblock(u64) iblock = 24 as Uint64;
+        BhStart(u64) bh_start = 32 as Uint64;
+        BhSize(u64) bh_size = 40 as Uint64;
+        Ret(i32) ret = 48 as Int32;
     }
 }
 
@@ -382,46 +295,20 @@ impl F2fsGetVictimFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsGetVictimFtraceEvent` where it lies, field by field.
-pub type F2fsGetVictimFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsGetVictimFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsGetVictimFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsGetVictimFtraceEventField<'a> {
-    Dev(u64),
-    Type(i32),
-    GcType(i32),
-    AllocMode(i32),
-    GcMode(i32),
-    Victim(u32),
-    OfsUnit(u32),
-    PreVictim(u32),
-    Prefree(u32),
-    Free(u32),
-    Cost(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsGetVictimFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Type(f.int32()?),
-            24 => Self::GcType(f.int32()?),
-            32 => Self::AllocMode(f.int32()?),
-            40 => Self::GcMode(f.int32()?),
-            48 => Self::Victim(f.uint32()?),
-            56 => Self::OfsUnit(f.uint32()?),
-            64 => Self::PreVictim(f.uint32()?),
-            72 => Self::Prefree(f.uint32()?),
-            80 => Self::Free(f.uint32()?),
-            88 => Self::Cost(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsGetVictimFtraceEvent": F2fsGetVictimFtraceEventReader, F2fsGetVictimFtraceEventField, F2fsGetVictimFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Type(i32) r#type = 16 as Int32;
+        GcType(i32) gc_type = 24 as Int32;
+        AllocMode(i32) alloc_mode = 32 as Int32;
+        GcMode(i32) gc_mode = 40 as Int32;
+        Victim(u32) victim = 48 as Uint32;
+        OfsUnit(u32) ofs_unit = 56 as Uint32;
+        PreVictim(u32) pre_victim = 64 as Uint32;
+        Prefree(u32) prefree = 72 as Uint32;
+        Free(u32) free = 80 as Uint32;
+        Cost(u32) cost = 88 as Uint32;
     }
 }
 
@@ -481,40 +368,17 @@ impl F2fsIgetFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsIgetFtraceEvent` where it lies, field by field.
-pub type F2fsIgetFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsIgetFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsIgetFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsIgetFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pino(u64),
-    Mode(u32),
-    Size(i64),
-    Nlink(u32),
-    Blocks(u64),
-    Advise(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsIgetFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pino(f.uint64()?),
-            32 => Self::Mode(f.uint32()?),
-            40 => Self::Size(f.int64()?),
-            48 => Self::Nlink(f.uint32()?),
-            56 => Self::Blocks(f.uint64()?),
-            64 => Self::Advise(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsIgetFtraceEvent": F2fsIgetFtraceEventReader, F2fsIgetFtraceEventField, F2fsIgetFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pino(u64) pino = 24 as Uint64;
+        Mode(u32) mode = 32 as Uint32;
+        Size(i64) size = 40 as Int64;
+        Nlink(u32) nlink = 48 as Uint32;
+        Blocks(u64) blocks = 56 as Uint64;
+        Advise(u32) advise = 64 as Uint32;
     }
 }
 
@@ -561,30 +425,12 @@ impl F2fsIgetExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsIgetExitFtraceEvent` where it lies, field by field.
-pub type F2fsIgetExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsIgetExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsIgetExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsIgetExitFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsIgetExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsIgetExitFtraceEvent": F2fsIgetExitFtraceEventReader, F2fsIgetExitFtraceEventField, F2fsIgetExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Ret(i32) ret = 24 as Int32;
     }
 }
 
@@ -626,30 +472,12 @@ impl F2fsNewInodeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsNewInodeFtraceEvent` where it lies, field by field.
-pub type F2fsNewInodeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsNewInodeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsNewInodeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsNewInodeFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsNewInodeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsNewInodeFtraceEvent": F2fsNewInodeFtraceEventReader, F2fsNewInodeFtraceEventField, F2fsNewInodeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Ret(i32) ret = 24 as Int32;
     }
 }
 
@@ -701,40 +529,17 @@ impl F2fsReadpageFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsReadpageFtraceEvent` where it lies, field by field.
-pub type F2fsReadpageFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsReadpageFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsReadpageFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsReadpageFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Index(u64),
-    Blkaddr(u64),
-    Type(i32),
-    Dir(i32),
-    Dirty(i32),
-    Uptodate(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsReadpageFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Index(f.uint64()?),
-            32 => Self::Blkaddr(f.uint64()?),
-            40 => Self::Type(f.int32()?),
-            48 => Self::Dir(f.int32()?),
-            56 => Self::Dirty(f.int32()?),
-            64 => Self::Uptodate(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsReadpageFtraceEvent": F2fsReadpageFtraceEventReader, F2fsReadpageFtraceEventField, F2fsReadpageFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Index(u64) index = 24 as Uint64;
+        Blkaddr(u64) blkaddr = 32 as Uint64;
+        Type(i32) r#type = 40 as Int32;
+        Dir(i32) dir = 48 as Int32;
+        Dirty(i32) dirty = 56 as Int32;
+        Uptodate(i32) uptodate = 64 as Int32;
     }
 }
 
@@ -781,30 +586,12 @@ impl F2fsReserveNewBlockFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsReserveNewBlockFtraceEvent` where it lies, field by field.
-pub type F2fsReserveNewBlockFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsReserveNewBlockFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsReserveNewBlockFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsReserveNewBlockFtraceEventField<'a> {
-    Dev(u64),
-    Nid(u32),
-    OfsInNode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsReserveNewBlockFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Nid(f.uint32()?),
-            24 => Self::OfsInNode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsReserveNewBlockFtraceEvent": F2fsReserveNewBlockFtraceEventReader, F2fsReserveNewBlockFtraceEventField, F2fsReserveNewBlockFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Nid(u32) nid = 16 as Uint32;
+        OfsInNode(u32) ofs_in_node = 24 as Uint32;
     }
 }
 
@@ -854,38 +641,16 @@ impl F2fsSetPageDirtyFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsSetPageDirtyFtraceEvent` where it lies, field by field.
-pub type F2fsSetPageDirtyFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsSetPageDirtyFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsSetPageDirtyFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsSetPageDirtyFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Type(i32),
-    Dir(i32),
-    Index(u64),
-    Dirty(i32),
-    Uptodate(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsSetPageDirtyFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Type(f.int32()?),
-            32 => Self::Dir(f.int32()?),
-            40 => Self::Index(f.uint64()?),
-            48 => Self::Dirty(f.int32()?),
-            56 => Self::Uptodate(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsSetPageDirtyFtraceEvent": F2fsSetPageDirtyFtraceEventReader, F2fsSetPageDirtyFtraceEventField, F2fsSetPageDirtyFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Type(i32) r#type = 24 as Int32;
+        Dir(i32) dir = 32 as Int32;
+        Index(u64) index = 40 as Uint64;
+        Dirty(i32) dirty = 48 as Int32;
+        Uptodate(i32) uptodate = 56 as Int32;
     }
 }
 
@@ -935,34 +700,14 @@ impl F2fsSubmitWritePageFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsSubmitWritePageFtraceEvent` where it lies, field by field.
-pub type F2fsSubmitWritePageFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsSubmitWritePageFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsSubmitWritePageFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsSubmitWritePageFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Type(i32),
-    Index(u64),
-    Block(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsSubmitWritePageFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Type(f.int32()?),
-            32 => Self::Index(f.uint64()?),
-            40 => Self::Block(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsSubmitWritePageFtraceEvent": F2fsSubmitWritePageFtraceEventReader, F2fsSubmitWritePageFtraceEventField, F2fsSubmitWritePageFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Type(i32) r#type = 24 as Int32;
+        Index(u64) index = 32 as Uint64;
+        Block(u32) block = 40 as Uint32;
     }
 }
 
@@ -1016,40 +761,17 @@ impl F2fsSyncFileEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsSyncFileEnterFtraceEvent` where it lies, field by field.
-pub type F2fsSyncFileEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsSyncFileEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsSyncFileEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsSyncFileEnterFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pino(u64),
-    Mode(u32),
-    Size(i64),
-    Nlink(u32),
-    Blocks(u64),
-    Advise(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsSyncFileEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pino(f.uint64()?),
-            32 => Self::Mode(f.uint32()?),
-            40 => Self::Size(f.int64()?),
-            48 => Self::Nlink(f.uint32()?),
-            56 => Self::Blocks(f.uint64()?),
-            64 => Self::Advise(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsSyncFileEnterFtraceEvent": F2fsSyncFileEnterFtraceEventReader, F2fsSyncFileEnterFtraceEventField, F2fsSyncFileEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pino(u64) pino = 24 as Uint64;
+        Mode(u32) mode = 32 as Uint32;
+        Size(i64) size = 40 as Int64;
+        Nlink(u32) nlink = 48 as Uint32;
+        Blocks(u64) blocks = 56 as Uint64;
+        Advise(u32) advise = 64 as Uint32;
     }
 }
 
@@ -1102,36 +824,15 @@ impl F2fsSyncFileExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsSyncFileExitFtraceEvent` where it lies, field by field.
-pub type F2fsSyncFileExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsSyncFileExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsSyncFileExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsSyncFileExitFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    NeedCp(u32),
-    Datasync(i32),
-    Ret(i32),
-    CpReason(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsSyncFileExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::NeedCp(f.uint32()?),
-            32 => Self::Datasync(f.int32()?),
-            40 => Self::Ret(f.int32()?),
-            48 => Self::CpReason(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsSyncFileExitFtraceEvent": F2fsSyncFileExitFtraceEventReader, F2fsSyncFileExitFtraceEventField, F2fsSyncFileExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        NeedCp(u32) need_cp = 24 as Uint32;
+        Datasync(i32) datasync = 32 as Int32;
+        Ret(i32) ret = 40 as Int32;
+        CpReason(i32) cp_reason = 48 as Int32;
     }
 }
 
@@ -1176,30 +877,12 @@ impl F2fsSyncFsFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsSyncFsFtraceEvent` where it lies, field by field.
-pub type F2fsSyncFsFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsSyncFsFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsSyncFsFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsSyncFsFtraceEventField<'a> {
-    Dev(u64),
-    Dirty(i32),
-    Wait(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsSyncFsFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Dirty(f.int32()?),
-            24 => Self::Wait(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsSyncFsFtraceEvent": F2fsSyncFsFtraceEventReader, F2fsSyncFsFtraceEventField, F2fsSyncFsFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Dirty(i32) dirty = 16 as Int32;
+        Wait(i32) wait = 24 as Int32;
     }
 }
 
@@ -1251,40 +934,17 @@ impl F2fsTruncateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsTruncateFtraceEvent` where it lies, field by field.
-pub type F2fsTruncateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsTruncateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsTruncateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsTruncateFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pino(u64),
-    Mode(u32),
-    Size(i64),
-    Nlink(u32),
-    Blocks(u64),
-    Advise(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsTruncateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pino(f.uint64()?),
-            32 => Self::Mode(f.uint32()?),
-            40 => Self::Size(f.int64()?),
-            48 => Self::Nlink(f.uint32()?),
-            56 => Self::Blocks(f.uint64()?),
-            64 => Self::Advise(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsTruncateFtraceEvent": F2fsTruncateFtraceEventReader, F2fsTruncateFtraceEventField, F2fsTruncateFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pino(u64) pino = 24 as Uint64;
+        Mode(u32) mode = 32 as Uint32;
+        Size(i64) size = 40 as Int64;
+        Nlink(u32) nlink = 48 as Uint32;
+        Blocks(u64) blocks = 56 as Uint64;
+        Advise(u32) advise = 64 as Uint32;
     }
 }
 
@@ -1335,34 +995,14 @@ impl F2fsTruncateBlocksEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent` where it lies, field by field.
-pub type F2fsTruncateBlocksEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsTruncateBlocksEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsTruncateBlocksEnterFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Size(i64),
-    Blocks(u64),
-    From(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsTruncateBlocksEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Size(f.int64()?),
-            32 => Self::Blocks(f.uint64()?),
-            40 => Self::From(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent": F2fsTruncateBlocksEnterFtraceEventReader, F2fsTruncateBlocksEnterFtraceEventField, F2fsTruncateBlocksEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Size(i64) size = 24 as Int64;
+        Blocks(u64) blocks = 32 as Uint64;
+        From(u64) from = 40 as Uint64;
     }
 }
 
@@ -1406,30 +1046,12 @@ impl F2fsTruncateBlocksExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsTruncateBlocksExitFtraceEvent` where it lies, field by field.
-pub type F2fsTruncateBlocksExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsTruncateBlocksExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsTruncateBlocksExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsTruncateBlocksExitFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsTruncateBlocksExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsTruncateBlocksExitFtraceEvent": F2fsTruncateBlocksExitFtraceEventReader, F2fsTruncateBlocksExitFtraceEventField, F2fsTruncateBlocksExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Ret(i32) ret = 24 as Int32;
     }
 }
 
@@ -1475,34 +1097,14 @@ impl F2fsTruncateDataBlocksRangeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent` where it lies, field by field.
-pub type F2fsTruncateDataBlocksRangeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsTruncateDataBlocksRangeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsTruncateDataBlocksRangeFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Nid(u32),
-    Ofs(u32),
-    Free(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsTruncateDataBlocksRangeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Nid(f.uint32()?),
-            32 => Self::Ofs(f.uint32()?),
-            40 => Self::Free(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent": F2fsTruncateDataBlocksRangeFtraceEventReader, F2fsTruncateDataBlocksRangeFtraceEventField, F2fsTruncateDataBlocksRangeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Nid(u32) nid = 24 as Uint32;
+        Ofs(u32) ofs = 32 as Uint32;
+        Free(i32) free = 40 as Int32;
     }
 }
 
@@ -1550,34 +1152,14 @@ impl F2fsTruncateInodeBlocksEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent` where it lies, field by field.
-pub type F2fsTruncateInodeBlocksEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsTruncateInodeBlocksEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsTruncateInodeBlocksEnterFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Size(i64),
-    Blocks(u64),
-    From(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsTruncateInodeBlocksEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Size(f.int64()?),
-            32 => Self::Blocks(f.uint64()?),
-            40 => Self::From(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent": F2fsTruncateInodeBlocksEnterFtraceEventReader, F2fsTruncateInodeBlocksEnterFtraceEventField, F2fsTruncateInodeBlocksEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Size(i64) size = 24 as Int64;
+        Blocks(u64) blocks = 32 as Uint64;
+        From(u64) from = 40 as Uint64;
     }
 }
 
@@ -1621,30 +1203,12 @@ impl F2fsTruncateInodeBlocksExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent` where it lies, field by field.
-pub type F2fsTruncateInodeBlocksExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsTruncateInodeBlocksExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsTruncateInodeBlocksExitFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsTruncateInodeBlocksExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent": F2fsTruncateInodeBlocksExitFtraceEventReader, F2fsTruncateInodeBlocksExitFtraceEventField, F2fsTruncateInodeBlocksExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Ret(i32) ret = 24 as Int32;
     }
 }
 
@@ -1688,32 +1252,13 @@ impl F2fsTruncateNodeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsTruncateNodeFtraceEvent` where it lies, field by field.
-pub type F2fsTruncateNodeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsTruncateNodeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsTruncateNodeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsTruncateNodeFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Nid(u32),
-    BlkAddr(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsTruncateNodeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Nid(f.uint32()?),
-            32 => Self::BlkAddr(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsTruncateNodeFtraceEvent": F2fsTruncateNodeFtraceEventReader, F2fsTruncateNodeFtraceEventField, F2fsTruncateNodeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Nid(u32) nid = 24 as Uint32;
+        BlkAddr(u32) blk_addr = 32 as Uint32;
     }
 }
 
@@ -1758,32 +1303,13 @@ impl F2fsTruncateNodesEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsTruncateNodesEnterFtraceEvent` where it lies, field by field.
-pub type F2fsTruncateNodesEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsTruncateNodesEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsTruncateNodesEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsTruncateNodesEnterFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Nid(u32),
-    BlkAddr(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsTruncateNodesEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Nid(f.uint32()?),
-            32 => Self::BlkAddr(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsTruncateNodesEnterFtraceEvent": F2fsTruncateNodesEnterFtraceEventReader, F2fsTruncateNodesEnterFtraceEventField, F2fsTruncateNodesEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Nid(u32) nid = 24 as Uint32;
+        BlkAddr(u32) blk_addr = 32 as Uint32;
     }
 }
 
@@ -1826,30 +1352,12 @@ impl F2fsTruncateNodesExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsTruncateNodesExitFtraceEvent` where it lies, field by field.
-pub type F2fsTruncateNodesExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsTruncateNodesExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsTruncateNodesExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsTruncateNodesExitFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsTruncateNodesExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsTruncateNodesExitFtraceEvent": F2fsTruncateNodesExitFtraceEventReader, F2fsTruncateNodesExitFtraceEventField, F2fsTruncateNodesExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Ret(i32) ret = 24 as Int32;
     }
 }
 
@@ -1895,34 +1403,14 @@ impl F2fsTruncatePartialNodesFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsTruncatePartialNodesFtraceEvent` where it lies, field by field.
-pub type F2fsTruncatePartialNodesFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsTruncatePartialNodesFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsTruncatePartialNodesFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsTruncatePartialNodesFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Nid(u32),
-    Depth(i32),
-    Err(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsTruncatePartialNodesFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Nid(f.uint32()?),
-            32 => Self::Depth(f.int32()?),
-            40 => Self::Err(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsTruncatePartialNodesFtraceEvent": F2fsTruncatePartialNodesFtraceEventReader, F2fsTruncatePartialNodesFtraceEventField, F2fsTruncatePartialNodesFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Nid(u32) nid = 24 as Uint32;
+        Depth(i32) depth = 32 as Int32;
+        Err(i32) err = 40 as Int32;
     }
 }
 
@@ -1970,34 +1458,14 @@ impl F2fsUnlinkEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsUnlinkEnterFtraceEvent` where it lies, field by field.
-pub type F2fsUnlinkEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsUnlinkEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsUnlinkEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsUnlinkEnterFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Size(i64),
-    Blocks(u64),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsUnlinkEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Size(f.int64()?),
-            32 => Self::Blocks(f.uint64()?),
-            42 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsUnlinkEnterFtraceEvent": F2fsUnlinkEnterFtraceEventReader, F2fsUnlinkEnterFtraceEventField, F2fsUnlinkEnterFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Size(i64) size = 24 as Int64;
+        Blocks(u64) blocks = 32 as Uint64;
+        Name(&'a str) name = 42 as String;
     }
 }
 
@@ -2041,30 +1509,12 @@ impl F2fsUnlinkExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsUnlinkExitFtraceEvent` where it lies, field by field.
-pub type F2fsUnlinkExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsUnlinkExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsUnlinkExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsUnlinkExitFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsUnlinkExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsUnlinkExitFtraceEvent": F2fsUnlinkExitFtraceEventReader, F2fsUnlinkExitFtraceEventField, F2fsUnlinkExitFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Ret(i32) ret = 24 as Int32;
     }
 }
 
@@ -2114,38 +1564,16 @@ impl F2fsVmPageMkwriteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsVmPageMkwriteFtraceEvent` where it lies, field by field.
-pub type F2fsVmPageMkwriteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsVmPageMkwriteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsVmPageMkwriteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsVmPageMkwriteFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Type(i32),
-    Dir(i32),
-    Index(u64),
-    Dirty(i32),
-    Uptodate(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsVmPageMkwriteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Type(f.int32()?),
-            32 => Self::Dir(f.int32()?),
-            40 => Self::Index(f.uint64()?),
-            48 => Self::Dirty(f.int32()?),
-            56 => Self::Uptodate(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsVmPageMkwriteFtraceEvent": F2fsVmPageMkwriteFtraceEventReader, F2fsVmPageMkwriteFtraceEventField, F2fsVmPageMkwriteFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Type(i32) r#type = 24 as Int32;
+        Dir(i32) dir = 32 as Int32;
+        Index(u64) index = 40 as Uint64;
+        Dirty(i32) dirty = 48 as Int32;
+        Uptodate(i32) uptodate = 56 as Int32;
     }
 }
 
@@ -2195,34 +1623,14 @@ impl F2fsWriteBeginFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsWriteBeginFtraceEvent` where it lies, field by field.
-pub type F2fsWriteBeginFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsWriteBeginFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsWriteBeginFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsWriteBeginFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pos(i64),
-    Len(u32),
-    Flags(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsWriteBeginFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pos(f.int64()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Flags(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsWriteBeginFtraceEvent": F2fsWriteBeginFtraceEventReader, F2fsWriteBeginFtraceEventField, F2fsWriteBeginFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pos(i64) pos = 24 as Int64;
+        Len(u32) len = 32 as Uint32;
+        Flags(u32) flags = 40 as Uint32;
     }
 }
 
@@ -2270,34 +1678,14 @@ impl F2fsWriteCheckpointFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsWriteCheckpointFtraceEvent` where it lies, field by field.
-pub type F2fsWriteCheckpointFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsWriteCheckpointFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsWriteCheckpointFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsWriteCheckpointFtraceEventField<'a> {
-    Dev(u64),
-    IsUmount(u32),
-    Msg(&'a str),
-    Reason(i32),
-    Phase(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsWriteCheckpointFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::IsUmount(f.uint32()?),
-            26 => Self::Msg(f.string()?),
-            32 => Self::Reason(f.int32()?),
-            40 => Self::Phase(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsWriteCheckpointFtraceEvent": F2fsWriteCheckpointFtraceEventReader, F2fsWriteCheckpointFtraceEventField, F2fsWriteCheckpointFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        IsUmount(u32) is_umount = 16 as Uint32;
+        Msg(&'a str) msg = 26 as String;
+        Reason(i32) reason = 32 as Int32;
+        Phase(u32) phase = 40 as Uint32;
     }
 }
 
@@ -2345,34 +1733,14 @@ impl F2fsWriteEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsWriteEndFtraceEvent` where it lies, field by field.
-pub type F2fsWriteEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsWriteEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsWriteEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsWriteEndFtraceEventField<'a> {
-    Dev(u64),
-    Ino(u64),
-    Pos(i64),
-    Len(u32),
-    Copied(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsWriteEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ino(f.uint64()?),
-            24 => Self::Pos(f.int64()?),
-            32 => Self::Len(f.uint32()?),
-            40 => Self::Copied(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsWriteEndFtraceEvent": F2fsWriteEndFtraceEventReader, F2fsWriteEndFtraceEventField, F2fsWriteEndFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ino(u64) ino = 16 as Uint64;
+        Pos(i64) pos = 24 as Int64;
+        Len(u32) len = 32 as Uint32;
+        Copied(u32) copied = 40 as Uint32;
     }
 }
 
@@ -2456,70 +1824,32 @@ impl F2fsIostatFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsIostatFtraceEvent` where it lies, field by field.
-pub type F2fsIostatFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsIostatFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsIostatFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsIostatFtraceEventField<'a> {
-    AppBio(u64),
-    AppBrio(u64),
-    AppDio(u64),
-    AppDrio(u64),
-    AppMio(u64),
-    AppMrio(u64),
-    AppRio(u64),
-    AppWio(u64),
-    Dev(u64),
-    FsCdrio(u64),
-    FsCpDio(u64),
-    FsCpMio(u64),
-    FsCpNio(u64),
-    FsDio(u64),
-    FsDiscard(u64),
-    FsDrio(u64),
-    FsGcDio(u64),
-    FsGcNio(u64),
-    FsGdrio(u64),
-    FsMio(u64),
-    FsMrio(u64),
-    FsNio(u64),
-    FsNrio(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsIostatFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AppBio(f.uint64()?),
-            16 => Self::AppBrio(f.uint64()?),
-            24 => Self::AppDio(f.uint64()?),
-            32 => Self::AppDrio(f.uint64()?),
-            40 => Self::AppMio(f.uint64()?),
-            48 => Self::AppMrio(f.uint64()?),
-            56 => Self::AppRio(f.uint64()?),
-            64 => Self::AppWio(f.uint64()?),
-            72 => Self::Dev(f.uint64()?),
-            80 => Self::FsCdrio(f.uint64()?),
-            88 => Self::FsCpDio(f.uint64()?),
-            96 => Self::FsCpMio(f.uint64()?),
-            104 => Self::FsCpNio(f.uint64()?),
-            112 => Self::FsDio(f.uint64()?),
-            120 => Self::FsDiscard(f.uint64()?),
-            128 => Self::FsDrio(f.uint64()?),
-            136 => Self::FsGcDio(f.uint64()?),
-            144 => Self::FsGcNio(f.uint64()?),
-            152 => Self::FsGdrio(f.uint64()?),
-            160 => Self::FsMio(f.uint64()?),
-            168 => Self::FsMrio(f.uint64()?),
-            176 => Self::FsNio(f.uint64()?),
-            184 => Self::FsNrio(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsIostatFtraceEvent": F2fsIostatFtraceEventReader, F2fsIostatFtraceEventField, F2fsIostatFtraceEventTable;
+    one {
+        AppBio(u64) app_bio = 8 as Uint64;
+        AppBrio(u64) app_brio = 16 as Uint64;
+        AppDio(u64) app_dio = 24 as Uint64;
+        AppDrio(u64) app_drio = 32 as Uint64;
+        AppMio(u64) app_mio = 40 as Uint64;
+        AppMrio(u64) app_mrio = 48 as Uint64;
+        AppRio(u64) app_rio = 56 as Uint64;
+        AppWio(u64) app_wio = 64 as Uint64;
+        Dev(u64) dev = 72 as Uint64;
+        FsCdrio(u64) fs_cdrio = 80 as Uint64;
+        FsCpDio(u64) fs_cp_dio = 88 as Uint64;
+        FsCpMio(u64) fs_cp_mio = 96 as Uint64;
+        FsCpNio(u64) fs_cp_nio = 104 as Uint64;
+        FsDio(u64) fs_dio = 112 as Uint64;
+        FsDiscard(u64) fs_discard = 120 as Uint64;
+        FsDrio(u64) fs_drio = 128 as Uint64;
+        FsGcDio(u64) fs_gc_dio = 136 as Uint64;
+        FsGcNio(u64) fs_gc_nio = 144 as Uint64;
+        FsGdrio(u64) fs_gdrio = 152 as Uint64;
+        FsMio(u64) fs_mio = 160 as Uint64;
+        FsMrio(u64) fs_mrio = 168 as Uint64;
+        FsNio(u64) fs_nio = 176 as Uint64;
+        FsNrio(u64) fs_nrio = 184 as Uint64;
     }
 }
 
@@ -2631,80 +1961,37 @@ impl F2fsIostatLatencyFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsIostatLatencyFtraceEvent` where it lies, field by field.
-pub type F2fsIostatLatencyFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsIostatLatencyFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsIostatLatencyFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsIostatLatencyFtraceEventField<'a> {
-    DRdAvg(u32),
-    DRdCnt(u32),
-    DRdPeak(u32),
-    DWrAsAvg(u32),
-    DWrAsCnt(u32),
-    DWrAsPeak(u32),
-    DWrSAvg(u32),
-    DWrSCnt(u32),
-    DWrSPeak(u32),
-    Dev(u64),
-    MRdAvg(u32),
-    MRdCnt(u32),
-    MRdPeak(u32),
-    MWrAsAvg(u32),
-    MWrAsCnt(u32),
-    MWrAsPeak(u32),
-    MWrSAvg(u32),
-    MWrSCnt(u32),
-    MWrSPeak(u32),
-    NRdAvg(u32),
-    NRdCnt(u32),
-    NRdPeak(u32),
-    NWrAsAvg(u32),
-    NWrAsCnt(u32),
-    NWrAsPeak(u32),
-    NWrSAvg(u32),
-    NWrSCnt(u32),
-    NWrSPeak(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsIostatLatencyFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DRdAvg(f.uint32()?),
-            16 => Self::DRdCnt(f.uint32()?),
-            24 => Self::DRdPeak(f.uint32()?),
-            32 => Self::DWrAsAvg(f.uint32()?),
-            40 => Self::DWrAsCnt(f.uint32()?),
-            48 => Self::DWrAsPeak(f.uint32()?),
-            56 => Self::DWrSAvg(f.uint32()?),
-            64 => Self::DWrSCnt(f.uint32()?),
-            72 => Self::DWrSPeak(f.uint32()?),
-            80 => Self::Dev(f.uint64()?),
-            88 => Self::MRdAvg(f.uint32()?),
-            96 => Self::MRdCnt(f.uint32()?),
-            104 => Self::MRdPeak(f.uint32()?),
-            112 => Self::MWrAsAvg(f.uint32()?),
-            120 => Self::MWrAsCnt(f.uint32()?),
-            128 => Self::MWrAsPeak(f.uint32()?),
-            136 => Self::MWrSAvg(f.uint32()?),
-            144 => Self::MWrSCnt(f.uint32()?),
-            152 => Self::MWrSPeak(f.uint32()?),
-            160 => Self::NRdAvg(f.uint32()?),
-            168 => Self::NRdCnt(f.uint32()?),
-            176 => Self::NRdPeak(f.uint32()?),
-            184 => Self::NWrAsAvg(f.uint32()?),
-            192 => Self::NWrAsCnt(f.uint32()?),
-            200 => Self::NWrAsPeak(f.uint32()?),
-            208 => Self::NWrSAvg(f.uint32()?),
-            216 => Self::NWrSCnt(f.uint32()?),
-            224 => Self::NWrSPeak(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsIostatLatencyFtraceEvent": F2fsIostatLatencyFtraceEventReader, F2fsIostatLatencyFtraceEventField, F2fsIostatLatencyFtraceEventTable;
+    one {
+        DRdAvg(u32) d_rd_avg = 8 as Uint32;
+        DRdCnt(u32) d_rd_cnt = 16 as Uint32;
+        DRdPeak(u32) d_rd_peak = 24 as Uint32;
+        DWrAsAvg(u32) d_wr_as_avg = 32 as Uint32;
+        DWrAsCnt(u32) d_wr_as_cnt = 40 as Uint32;
+        DWrAsPeak(u32) d_wr_as_peak = 48 as Uint32;
+        DWrSAvg(u32) d_wr_s_avg = 56 as Uint32;
+        DWrSCnt(u32) d_wr_s_cnt = 64 as Uint32;
+        DWrSPeak(u32) d_wr_s_peak = 72 as Uint32;
+        Dev(u64) dev = 80 as Uint64;
+        MRdAvg(u32) m_rd_avg = 88 as Uint32;
+        MRdCnt(u32) m_rd_cnt = 96 as Uint32;
+        MRdPeak(u32) m_rd_peak = 104 as Uint32;
+        MWrAsAvg(u32) m_wr_as_avg = 112 as Uint32;
+        MWrAsCnt(u32) m_wr_as_cnt = 120 as Uint32;
+        MWrAsPeak(u32) m_wr_as_peak = 128 as Uint32;
+        MWrSAvg(u32) m_wr_s_avg = 136 as Uint32;
+        MWrSCnt(u32) m_wr_s_cnt = 144 as Uint32;
+        MWrSPeak(u32) m_wr_s_peak = 152 as Uint32;
+        NRdAvg(u32) n_rd_avg = 160 as Uint32;
+        NRdCnt(u32) n_rd_cnt = 168 as Uint32;
+        NRdPeak(u32) n_rd_peak = 176 as Uint32;
+        NWrAsAvg(u32) n_wr_as_avg = 184 as Uint32;
+        NWrAsCnt(u32) n_wr_as_cnt = 192 as Uint32;
+        NWrAsPeak(u32) n_wr_as_peak = 200 as Uint32;
+        NWrSAvg(u32) n_wr_s_avg = 208 as Uint32;
+        NWrSCnt(u32) n_wr_s_cnt = 216 as Uint32;
+        NWrSPeak(u32) n_wr_s_peak = 224 as Uint32;
     }
 }
 
@@ -2773,32 +2060,13 @@ impl F2fsBackgroundGcFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsBackgroundGcFtraceEvent` where it lies, field by field.
-pub type F2fsBackgroundGcFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsBackgroundGcFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsBackgroundGcFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsBackgroundGcFtraceEventField<'a> {
-    Dev(u64),
-    WaitMs(u32),
-    Prefree(u32),
-    Free(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsBackgroundGcFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::WaitMs(f.uint32()?),
-            24 => Self::Prefree(f.uint32()?),
-            32 => Self::Free(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsBackgroundGcFtraceEvent": F2fsBackgroundGcFtraceEventReader, F2fsBackgroundGcFtraceEventField, F2fsBackgroundGcFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        WaitMs(u32) wait_ms = 16 as Uint32;
+        Prefree(u32) prefree = 24 as Uint32;
+        Free(u32) free = 32 as Uint32;
     }
 }
 
@@ -2861,50 +2129,22 @@ impl F2fsGcBeginFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsGcBeginFtraceEvent` where it lies, field by field.
-pub type F2fsGcBeginFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsGcBeginFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsGcBeginFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsGcBeginFtraceEventField<'a> {
-    Dev(u64),
-    Sync(u32),
-    Background(u32),
-    DirtyNodes(i64),
-    DirtyDents(i64),
-    DirtyImeta(i64),
-    FreeSec(u32),
-    FreeSeg(u32),
-    ReservedSeg(i32),
-    PrefreeSeg(u32),
-    GcType(i32),
-    NoBgGc(u32),
-    NrFreeSecs(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsGcBeginFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Sync(f.uint32()?),
-            24 => Self::Background(f.uint32()?),
-            32 => Self::DirtyNodes(f.int64()?),
-            40 => Self::DirtyDents(f.int64()?),
-            48 => Self::DirtyImeta(f.int64()?),
-            56 => Self::FreeSec(f.uint32()?),
-            64 => Self::FreeSeg(f.uint32()?),
-            72 => Self::ReservedSeg(f.int32()?),
-            80 => Self::PrefreeSeg(f.uint32()?),
-            88 => Self::GcType(f.int32()?),
-            96 => Self::NoBgGc(f.uint32()?),
-            104 => Self::NrFreeSecs(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsGcBeginFtraceEvent": F2fsGcBeginFtraceEventReader, F2fsGcBeginFtraceEventField, F2fsGcBeginFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Sync(u32) sync = 16 as Uint32;
+        Background(u32) background = 24 as Uint32;
+        DirtyNodes(i64) dirty_nodes = 32 as Int64;
+        DirtyDents(i64) dirty_dents = 40 as Int64;
+        DirtyImeta(i64) dirty_imeta = 48 as Int64;
+        FreeSec(u32) free_sec = 56 as Uint32;
+        FreeSeg(u32) free_seg = 64 as Uint32;
+        ReservedSeg(i32) reserved_seg = 72 as Int32;
+        PrefreeSeg(u32) prefree_seg = 80 as Uint32;
+        GcType(i32) gc_type = 88 as Int32;
+        NoBgGc(u32) no_bg_gc = 96 as Uint32;
+        NrFreeSecs(u32) nr_free_secs = 104 as Uint32;
     }
 }
 
@@ -2972,46 +2212,20 @@ impl F2fsGcEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsGcEndFtraceEvent` where it lies, field by field.
-pub type F2fsGcEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsGcEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsGcEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsGcEndFtraceEventField<'a> {
-    Dev(u64),
-    Ret(i32),
-    SegFreed(i32),
-    SecFreed(i32),
-    DirtyNodes(i64),
-    DirtyDents(i64),
-    DirtyImeta(i64),
-    FreeSec(u32),
-    FreeSeg(u32),
-    ReservedSeg(i32),
-    PrefreeSeg(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsGcEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            16 => Self::Ret(f.int32()?),
-            24 => Self::SegFreed(f.int32()?),
-            32 => Self::SecFreed(f.int32()?),
-            40 => Self::DirtyNodes(f.int64()?),
-            48 => Self::DirtyDents(f.int64()?),
-            56 => Self::DirtyImeta(f.int64()?),
-            64 => Self::FreeSec(f.uint32()?),
-            72 => Self::FreeSeg(f.uint32()?),
-            80 => Self::ReservedSeg(f.int32()?),
-            88 => Self::PrefreeSeg(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsGcEndFtraceEvent": F2fsGcEndFtraceEventReader, F2fsGcEndFtraceEventField, F2fsGcEndFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Ret(i32) ret = 16 as Int32;
+        SegFreed(i32) seg_freed = 24 as Int32;
+        SecFreed(i32) sec_freed = 32 as Int32;
+        DirtyNodes(i64) dirty_nodes = 40 as Int64;
+        DirtyDents(i64) dirty_dents = 48 as Int64;
+        DirtyImeta(i64) dirty_imeta = 56 as Int64;
+        FreeSec(u32) free_sec = 64 as Uint32;
+        FreeSeg(u32) free_seg = 72 as Uint32;
+        ReservedSeg(i32) reserved_seg = 80 as Int32;
+        PrefreeSeg(u32) prefree_seg = 88 as Uint32;
     }
 }
 
@@ -3081,50 +2295,22 @@ impl F2fsLockElapsedTimeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.F2fsLockElapsedTimeFtraceEvent` where it lies, field by field.
-pub type F2fsLockElapsedTimeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    F2fsLockElapsedTimeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.F2fsLockElapsedTimeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum F2fsLockElapsedTimeFtraceEventField<'a> {
-    Dev(u64),
-    Comm(&'a str),
-    Pid(i32),
-    Prio(i32),
-    IoprioClass(i32),
-    IoprioData(i32),
-    LockName(u32),
-    IsWrite(u32),
-    TotalTime(u64),
-    RunningTime(u64),
-    RunnableTime(u64),
-    IoSleepTime(u64),
-    OtherTime(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for F2fsLockElapsedTimeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dev(f.uint64()?),
-            18 => Self::Comm(f.string()?),
-            24 => Self::Pid(f.int32()?),
-            32 => Self::Prio(f.int32()?),
-            40 => Self::IoprioClass(f.int32()?),
-            48 => Self::IoprioData(f.int32()?),
-            56 => Self::LockName(f.uint32()?),
-            64 => Self::IsWrite(f.uint32()?),
-            72 => Self::TotalTime(f.uint64()?),
-            80 => Self::RunningTime(f.uint64()?),
-            88 => Self::RunnableTime(f.uint64()?),
-            96 => Self::IoSleepTime(f.uint64()?),
-            104 => Self::OtherTime(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.F2fsLockElapsedTimeFtraceEvent": F2fsLockElapsedTimeFtraceEventReader, F2fsLockElapsedTimeFtraceEventField, F2fsLockElapsedTimeFtraceEventTable;
+    one {
+        Dev(u64) dev = 8 as Uint64;
+        Comm(&'a str) comm = 18 as String;
+        Pid(i32) pid = 24 as Int32;
+        Prio(i32) prio = 32 as Int32;
+        IoprioClass(i32) ioprio_class = 40 as Int32;
+        IoprioData(i32) ioprio_data = 48 as Int32;
+        LockName(u32) lock_name = 56 as Uint32;
+        IsWrite(u32) is_write = 64 as Uint32;
+        TotalTime(u64) total_time = 72 as Uint64;
+        RunningTime(u64) running_time = 80 as Uint64;
+        RunnableTime(u64) runnable_time = 88 as Uint64;
+        IoSleepTime(u64) io_sleep_time = 96 as Uint64;
+        OtherTime(u64) other_time = 104 as Uint64;
     }
 }
 

@@ -31,30 +31,12 @@ impl FastrpcDmaStatFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FastrpcDmaStatFtraceEvent` where it lies, field by field.
-pub type FastrpcDmaStatFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    FastrpcDmaStatFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.FastrpcDmaStatFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FastrpcDmaStatFtraceEventField<'a> {
-    Cid(i32),
-    Len(i64),
-    TotalAllocated(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FastrpcDmaStatFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cid(f.int32()?),
-            16 => Self::Len(f.int64()?),
-            24 => Self::TotalAllocated(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FastrpcDmaStatFtraceEvent": FastrpcDmaStatFtraceEventReader, FastrpcDmaStatFtraceEventField, FastrpcDmaStatFtraceEventTable;
+    one {
+        Cid(i32) cid = 8 as Int32;
+        Len(i64) len = 16 as Int64;
+        TotalAllocated(u64) total_allocated = 24 as Uint64;
     }
 }
 
@@ -96,30 +78,12 @@ impl FastrpcDmaFreeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FastrpcDmaFreeFtraceEvent` where it lies, field by field.
-pub type FastrpcDmaFreeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    FastrpcDmaFreeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.FastrpcDmaFreeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FastrpcDmaFreeFtraceEventField<'a> {
-    Cid(i32),
-    Phys(u64),
-    Size(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FastrpcDmaFreeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cid(f.int32()?),
-            16 => Self::Phys(f.uint64()?),
-            24 => Self::Size(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FastrpcDmaFreeFtraceEvent": FastrpcDmaFreeFtraceEventReader, FastrpcDmaFreeFtraceEventField, FastrpcDmaFreeFtraceEventTable;
+    one {
+        Cid(i32) cid = 8 as Int32;
+        Phys(u64) phys = 16 as Uint64;
+        Size(u64) size = 24 as Uint64;
     }
 }
 
@@ -165,34 +129,14 @@ impl FastrpcDmaAllocFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FastrpcDmaAllocFtraceEvent` where it lies, field by field.
-pub type FastrpcDmaAllocFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    FastrpcDmaAllocFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.FastrpcDmaAllocFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FastrpcDmaAllocFtraceEventField<'a> {
-    Cid(i32),
-    Phys(u64),
-    Size(u64),
-    Attr(u64),
-    Mflags(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FastrpcDmaAllocFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cid(f.int32()?),
-            16 => Self::Phys(f.uint64()?),
-            24 => Self::Size(f.uint64()?),
-            32 => Self::Attr(f.uint64()?),
-            40 => Self::Mflags(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FastrpcDmaAllocFtraceEvent": FastrpcDmaAllocFtraceEventReader, FastrpcDmaAllocFtraceEventField, FastrpcDmaAllocFtraceEventTable;
+    one {
+        Cid(i32) cid = 8 as Int32;
+        Phys(u64) phys = 16 as Uint64;
+        Size(u64) size = 24 as Uint64;
+        Attr(u64) attr = 32 as Uint64;
+        Mflags(i32) mflags = 40 as Int32;
     }
 }
 
@@ -236,30 +180,12 @@ impl FastrpcDmaUnmapFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FastrpcDmaUnmapFtraceEvent` where it lies, field by field.
-pub type FastrpcDmaUnmapFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    FastrpcDmaUnmapFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.FastrpcDmaUnmapFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FastrpcDmaUnmapFtraceEventField<'a> {
-    Cid(i32),
-    Phys(u64),
-    Size(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FastrpcDmaUnmapFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cid(f.int32()?),
-            16 => Self::Phys(f.uint64()?),
-            24 => Self::Size(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FastrpcDmaUnmapFtraceEvent": FastrpcDmaUnmapFtraceEventReader, FastrpcDmaUnmapFtraceEventField, FastrpcDmaUnmapFtraceEventTable;
+    one {
+        Cid(i32) cid = 8 as Int32;
+        Phys(u64) phys = 16 as Uint64;
+        Size(u64) size = 24 as Uint64;
     }
 }
 
@@ -309,38 +235,16 @@ impl FastrpcDmaMapFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FastrpcDmaMapFtraceEvent` where it lies, field by field.
-pub type FastrpcDmaMapFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    FastrpcDmaMapFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.FastrpcDmaMapFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FastrpcDmaMapFtraceEventField<'a> {
-    Cid(i32),
-    Fd(i32),
-    Phys(u64),
-    Size(u64),
-    Len(u64),
-    Attr(u32),
-    Mflags(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FastrpcDmaMapFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cid(f.int32()?),
-            16 => Self::Fd(f.int32()?),
-            24 => Self::Phys(f.uint64()?),
-            32 => Self::Size(f.uint64()?),
-            40 => Self::Len(f.uint64()?),
-            48 => Self::Attr(f.uint32()?),
-            56 => Self::Mflags(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FastrpcDmaMapFtraceEvent": FastrpcDmaMapFtraceEventReader, FastrpcDmaMapFtraceEventField, FastrpcDmaMapFtraceEventTable;
+    one {
+        Cid(i32) cid = 8 as Int32;
+        Fd(i32) fd = 16 as Int32;
+        Phys(u64) phys = 24 as Uint64;
+        Size(u64) size = 32 as Uint64;
+        Len(u64) len = 40 as Uint64;
+        Attr(u32) attr = 48 as Uint32;
+        Mflags(i32) mflags = 56 as Int32;
     }
 }
 

@@ -33,32 +33,13 @@ impl FenceInitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FenceInitFtraceEvent` where it lies, field by field.
-pub type FenceInitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    FenceInitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.FenceInitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FenceInitFtraceEventField<'a> {
-    Context(u32),
-    Driver(&'a str),
-    Seqno(u32),
-    Timeline(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FenceInitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Context(f.uint32()?),
-            18 => Self::Driver(f.string()?),
-            24 => Self::Seqno(f.uint32()?),
-            34 => Self::Timeline(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FenceInitFtraceEvent": FenceInitFtraceEventReader, FenceInitFtraceEventField, FenceInitFtraceEventTable;
+    one {
+        Context(u32) context = 8 as Uint32;
+        Driver(&'a str) driver = 18 as String;
+        Seqno(u32) seqno = 24 as Uint32;
+        Timeline(&'a str) timeline = 34 as String;
     }
 }
 
@@ -103,32 +84,13 @@ impl FenceDestroyFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FenceDestroyFtraceEvent` where it lies, field by field.
-pub type FenceDestroyFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    FenceDestroyFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.FenceDestroyFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FenceDestroyFtraceEventField<'a> {
-    Context(u32),
-    Driver(&'a str),
-    Seqno(u32),
-    Timeline(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FenceDestroyFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Context(f.uint32()?),
-            18 => Self::Driver(f.string()?),
-            24 => Self::Seqno(f.uint32()?),
-            34 => Self::Timeline(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FenceDestroyFtraceEvent": FenceDestroyFtraceEventReader, FenceDestroyFtraceEventField, FenceDestroyFtraceEventTable;
+    one {
+        Context(u32) context = 8 as Uint32;
+        Driver(&'a str) driver = 18 as String;
+        Seqno(u32) seqno = 24 as Uint32;
+        Timeline(&'a str) timeline = 34 as String;
     }
 }
 
@@ -173,32 +135,13 @@ impl FenceEnableSignalFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FenceEnableSignalFtraceEvent` where it lies, field by field.
-pub type FenceEnableSignalFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    FenceEnableSignalFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.FenceEnableSignalFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FenceEnableSignalFtraceEventField<'a> {
-    Context(u32),
-    Driver(&'a str),
-    Seqno(u32),
-    Timeline(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FenceEnableSignalFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Context(f.uint32()?),
-            18 => Self::Driver(f.string()?),
-            24 => Self::Seqno(f.uint32()?),
-            34 => Self::Timeline(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FenceEnableSignalFtraceEvent": FenceEnableSignalFtraceEventReader, FenceEnableSignalFtraceEventField, FenceEnableSignalFtraceEventTable;
+    one {
+        Context(u32) context = 8 as Uint32;
+        Driver(&'a str) driver = 18 as String;
+        Seqno(u32) seqno = 24 as Uint32;
+        Timeline(&'a str) timeline = 34 as String;
     }
 }
 
@@ -243,32 +186,13 @@ impl FenceSignaledFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FenceSignaledFtraceEvent` where it lies, field by field.
-pub type FenceSignaledFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    FenceSignaledFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.FenceSignaledFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FenceSignaledFtraceEventField<'a> {
-    Context(u32),
-    Driver(&'a str),
-    Seqno(u32),
-    Timeline(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FenceSignaledFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Context(f.uint32()?),
-            18 => Self::Driver(f.string()?),
-            24 => Self::Seqno(f.uint32()?),
-            34 => Self::Timeline(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FenceSignaledFtraceEvent": FenceSignaledFtraceEventReader, FenceSignaledFtraceEventField, FenceSignaledFtraceEventTable;
+    one {
+        Context(u32) context = 8 as Uint32;
+        Driver(&'a str) driver = 18 as String;
+        Seqno(u32) seqno = 24 as Uint32;
+        Timeline(&'a str) timeline = 34 as String;
     }
 }
 

@@ -35,34 +35,14 @@ impl MmFilemapAddToPageCacheFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmFilemapAddToPageCacheFtraceEvent` where it lies, field by field.
-pub type MmFilemapAddToPageCacheFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmFilemapAddToPageCacheFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmFilemapAddToPageCacheFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmFilemapAddToPageCacheFtraceEventField<'a> {
-    Pfn(u64),
-    IIno(u64),
-    Index(u64),
-    SDev(u64),
-    Page(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmFilemapAddToPageCacheFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pfn(f.uint64()?),
-            16 => Self::IIno(f.uint64()?),
-            24 => Self::Index(f.uint64()?),
-            32 => Self::SDev(f.uint64()?),
-            40 => Self::Page(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmFilemapAddToPageCacheFtraceEvent": MmFilemapAddToPageCacheFtraceEventReader, MmFilemapAddToPageCacheFtraceEventField, MmFilemapAddToPageCacheFtraceEventTable;
+    one {
+        Pfn(u64) pfn = 8 as Uint64;
+        IIno(u64) i_ino = 16 as Uint64;
+        Index(u64) index = 24 as Uint64;
+        SDev(u64) s_dev = 32 as Uint64;
+        Page(u64) page = 40 as Uint64;
     }
 }
 
@@ -110,34 +90,14 @@ impl MmFilemapDeleteFromPageCacheFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent` where it lies, field by field.
-pub type MmFilemapDeleteFromPageCacheFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmFilemapDeleteFromPageCacheFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmFilemapDeleteFromPageCacheFtraceEventField<'a> {
-    Pfn(u64),
-    IIno(u64),
-    Index(u64),
-    SDev(u64),
-    Page(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmFilemapDeleteFromPageCacheFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pfn(f.uint64()?),
-            16 => Self::IIno(f.uint64()?),
-            24 => Self::Index(f.uint64()?),
-            32 => Self::SDev(f.uint64()?),
-            40 => Self::Page(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent": MmFilemapDeleteFromPageCacheFtraceEventReader, MmFilemapDeleteFromPageCacheFtraceEventField, MmFilemapDeleteFromPageCacheFtraceEventTable;
+    one {
+        Pfn(u64) pfn = 8 as Uint64;
+        IIno(u64) i_ino = 16 as Uint64;
+        Index(u64) index = 24 as Uint64;
+        SDev(u64) s_dev = 32 as Uint64;
+        Page(u64) page = 40 as Uint64;
     }
 }
 

@@ -31,30 +31,12 @@ impl DoSysOpenFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DoSysOpenFtraceEvent` where it lies, field by field.
-pub type DoSysOpenFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DoSysOpenFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DoSysOpenFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DoSysOpenFtraceEventField<'a> {
-    Filename(&'a str),
-    Flags(i32),
-    Mode(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DoSysOpenFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Filename(f.string()?),
-            16 => Self::Flags(f.int32()?),
-            24 => Self::Mode(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DoSysOpenFtraceEvent": DoSysOpenFtraceEventReader, DoSysOpenFtraceEventField, DoSysOpenFtraceEventTable;
+    one {
+        Filename(&'a str) filename = 10 as String;
+        Flags(i32) flags = 16 as Int32;
+        Mode(i32) mode = 24 as Int32;
     }
 }
 
@@ -92,26 +74,10 @@ impl OpenExecFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.OpenExecFtraceEvent` where it lies, field by field.
-pub type OpenExecFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    OpenExecFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.OpenExecFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum OpenExecFtraceEventField<'a> {
-    Filename(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for OpenExecFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Filename(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.OpenExecFtraceEvent": OpenExecFtraceEventReader, OpenExecFtraceEventField, OpenExecFtraceEventTable;
+    one {
+        Filename(&'a str) filename = 10 as String;
     }
 }
 

@@ -29,25 +29,11 @@ impl PrintFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PrintFtraceEvent` where it lies, field by field.
-pub type PrintFtraceEventReader<'a> = rt::TypedReader<'a, PrintFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.PrintFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum PrintFtraceEventField<'a> {
-    Ip(u64),
-    Buf(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PrintFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Ip(f.uint64()?),
-            18 => Self::Buf(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PrintFtraceEvent": PrintFtraceEventReader, PrintFtraceEventField, PrintFtraceEventTable;
+    one {
+        Ip(u64) ip = 8 as Uint64;
+        Buf(&'a str) buf = 18 as String;
     }
 }
 
@@ -83,28 +69,11 @@ impl FuncgraphEntryFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FuncgraphEntryFtraceEvent` where it lies, field by field.
-pub type FuncgraphEntryFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    FuncgraphEntryFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.FuncgraphEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FuncgraphEntryFtraceEventField<'a> {
-    Depth(i32),
-    Func(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FuncgraphEntryFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Depth(f.int32()?),
-            16 => Self::Func(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FuncgraphEntryFtraceEvent": FuncgraphEntryFtraceEventReader, FuncgraphEntryFtraceEventField, FuncgraphEntryFtraceEventTable;
+    one {
+        Depth(i32) depth = 8 as Int32;
+        Func(u64) func = 16 as Uint64;
     }
 }
 
@@ -149,34 +118,14 @@ impl FuncgraphExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FuncgraphExitFtraceEvent` where it lies, field by field.
-pub type FuncgraphExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    FuncgraphExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.FuncgraphExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FuncgraphExitFtraceEventField<'a> {
-    Calltime(u64),
-    Depth(i32),
-    Func(u64),
-    Overrun(u64),
-    Rettime(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FuncgraphExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Calltime(f.uint64()?),
-            16 => Self::Depth(f.int32()?),
-            24 => Self::Func(f.uint64()?),
-            32 => Self::Overrun(f.uint64()?),
-            40 => Self::Rettime(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FuncgraphExitFtraceEvent": FuncgraphExitFtraceEventReader, FuncgraphExitFtraceEventField, FuncgraphExitFtraceEventTable;
+    one {
+        Calltime(u64) calltime = 8 as Uint64;
+        Depth(i32) depth = 16 as Int32;
+        Func(u64) func = 24 as Uint64;
+        Overrun(u64) overrun = 32 as Uint64;
+        Rettime(u64) rettime = 40 as Uint64;
     }
 }
 

@@ -6012,3223 +6012,610 @@ impl FtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceEvent` where it lies, field by field.
-pub type FtraceEventReader<'a> = rt::TypedReader<'a, FtraceEventField<'a>>;
-/// A field of a `perfetto.protos.FtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceEventField<'a> {
-    Timestamp(u64),
-    Pid(u32),
-    Print(crate::PrintFtraceEventReader<'a>),
-    SchedSwitch(crate::SchedSwitchFtraceEventReader<'a>),
-    CpuFrequency(crate::CpuFrequencyFtraceEventReader<'a>),
-    CpuFrequencyLimits(crate::CpuFrequencyLimitsFtraceEventReader<'a>),
-    CpuIdle(crate::CpuIdleFtraceEventReader<'a>),
-    ClockEnable(crate::ClockEnableFtraceEventReader<'a>),
-    ClockDisable(crate::ClockDisableFtraceEventReader<'a>),
-    ClockSetRate(crate::ClockSetRateFtraceEventReader<'a>),
-    SchedWakeup(crate::SchedWakeupFtraceEventReader<'a>),
-    SchedBlockedReason(crate::SchedBlockedReasonFtraceEventReader<'a>),
-    SchedCpuHotplug(crate::SchedCpuHotplugFtraceEventReader<'a>),
-    SchedWaking(crate::SchedWakingFtraceEventReader<'a>),
-    IpiEntry(crate::IpiEntryFtraceEventReader<'a>),
-    IpiExit(crate::IpiExitFtraceEventReader<'a>),
-    IpiRaise(crate::IpiRaiseFtraceEventReader<'a>),
-    SoftirqEntry(crate::SoftirqEntryFtraceEventReader<'a>),
-    SoftirqExit(crate::SoftirqExitFtraceEventReader<'a>),
-    SoftirqRaise(crate::SoftirqRaiseFtraceEventReader<'a>),
-    I2cRead(crate::I2cReadFtraceEventReader<'a>),
-    I2cWrite(crate::I2cWriteFtraceEventReader<'a>),
-    I2cResult(crate::I2cResultFtraceEventReader<'a>),
-    I2cReply(crate::I2cReplyFtraceEventReader<'a>),
-    SmbusRead(crate::SmbusReadFtraceEventReader<'a>),
-    SmbusWrite(crate::SmbusWriteFtraceEventReader<'a>),
-    SmbusResult(crate::SmbusResultFtraceEventReader<'a>),
-    SmbusReply(crate::SmbusReplyFtraceEventReader<'a>),
-    LowmemoryKill(crate::LowmemoryKillFtraceEventReader<'a>),
-    IrqHandlerEntry(crate::IrqHandlerEntryFtraceEventReader<'a>),
-    IrqHandlerExit(crate::IrqHandlerExitFtraceEventReader<'a>),
-    SyncPt(crate::SyncPtFtraceEventReader<'a>),
-    SyncTimeline(crate::SyncTimelineFtraceEventReader<'a>),
-    SyncWait(crate::SyncWaitFtraceEventReader<'a>),
-    Ext4DaWriteBegin(crate::Ext4DaWriteBeginFtraceEventReader<'a>),
-    Ext4DaWriteEnd(crate::Ext4DaWriteEndFtraceEventReader<'a>),
-    Ext4SyncFileEnter(crate::Ext4SyncFileEnterFtraceEventReader<'a>),
-    Ext4SyncFileExit(crate::Ext4SyncFileExitFtraceEventReader<'a>),
-    BlockRqIssue(crate::BlockRqIssueFtraceEventReader<'a>),
-    MmVmscanDirectReclaimBegin(crate::MmVmscanDirectReclaimBeginFtraceEventReader<'a>),
-    MmVmscanDirectReclaimEnd(crate::MmVmscanDirectReclaimEndFtraceEventReader<'a>),
-    MmVmscanKswapdWake(crate::MmVmscanKswapdWakeFtraceEventReader<'a>),
-    MmVmscanKswapdSleep(crate::MmVmscanKswapdSleepFtraceEventReader<'a>),
-    BinderTransaction(crate::BinderTransactionFtraceEventReader<'a>),
-    BinderTransactionReceived(crate::BinderTransactionReceivedFtraceEventReader<'a>),
-    BinderSetPriority(crate::BinderSetPriorityFtraceEventReader<'a>),
-    BinderLock(crate::BinderLockFtraceEventReader<'a>),
-    BinderLocked(crate::BinderLockedFtraceEventReader<'a>),
-    BinderUnlock(crate::BinderUnlockFtraceEventReader<'a>),
-    WorkqueueActivateWork(crate::WorkqueueActivateWorkFtraceEventReader<'a>),
-    WorkqueueExecuteEnd(crate::WorkqueueExecuteEndFtraceEventReader<'a>),
-    WorkqueueExecuteStart(crate::WorkqueueExecuteStartFtraceEventReader<'a>),
-    WorkqueueQueueWork(crate::WorkqueueQueueWorkFtraceEventReader<'a>),
-    RegulatorDisable(crate::RegulatorDisableFtraceEventReader<'a>),
-    RegulatorDisableComplete(crate::RegulatorDisableCompleteFtraceEventReader<'a>),
-    RegulatorEnable(crate::RegulatorEnableFtraceEventReader<'a>),
-    RegulatorEnableComplete(crate::RegulatorEnableCompleteFtraceEventReader<'a>),
-    RegulatorEnableDelay(crate::RegulatorEnableDelayFtraceEventReader<'a>),
-    RegulatorSetVoltage(crate::RegulatorSetVoltageFtraceEventReader<'a>),
-    RegulatorSetVoltageComplete(crate::RegulatorSetVoltageCompleteFtraceEventReader<'a>),
-    CgroupAttachTask(crate::CgroupAttachTaskFtraceEventReader<'a>),
-    CgroupMkdir(crate::CgroupMkdirFtraceEventReader<'a>),
-    CgroupRemount(crate::CgroupRemountFtraceEventReader<'a>),
-    CgroupRmdir(crate::CgroupRmdirFtraceEventReader<'a>),
-    CgroupTransferTasks(crate::CgroupTransferTasksFtraceEventReader<'a>),
-    CgroupDestroyRoot(crate::CgroupDestroyRootFtraceEventReader<'a>),
-    CgroupRelease(crate::CgroupReleaseFtraceEventReader<'a>),
-    CgroupRename(crate::CgroupRenameFtraceEventReader<'a>),
-    CgroupSetupRoot(crate::CgroupSetupRootFtraceEventReader<'a>),
-    MdpCmdKickoff(crate::MdpCmdKickoffFtraceEventReader<'a>),
-    MdpCommit(crate::MdpCommitFtraceEventReader<'a>),
-    MdpPerfSetOt(crate::MdpPerfSetOtFtraceEventReader<'a>),
-    MdpSsppChange(crate::MdpSsppChangeFtraceEventReader<'a>),
-    TracingMarkWrite(crate::TracingMarkWriteFtraceEventReader<'a>),
-    MdpCmdPingpongDone(crate::MdpCmdPingpongDoneFtraceEventReader<'a>),
-    MdpCompareBw(crate::MdpCompareBwFtraceEventReader<'a>),
-    MdpPerfSetPanicLuts(crate::MdpPerfSetPanicLutsFtraceEventReader<'a>),
-    MdpSsppSet(crate::MdpSsppSetFtraceEventReader<'a>),
-    MdpCmdReadptrDone(crate::MdpCmdReadptrDoneFtraceEventReader<'a>),
-    MdpMisrCrc(crate::MdpMisrCrcFtraceEventReader<'a>),
-    MdpPerfSetQosLuts(crate::MdpPerfSetQosLutsFtraceEventReader<'a>),
-    MdpTraceCounter(crate::MdpTraceCounterFtraceEventReader<'a>),
-    MdpCmdReleaseBw(crate::MdpCmdReleaseBwFtraceEventReader<'a>),
-    MdpMixerUpdate(crate::MdpMixerUpdateFtraceEventReader<'a>),
-    MdpPerfSetWmLevels(crate::MdpPerfSetWmLevelsFtraceEventReader<'a>),
-    MdpVideoUnderrunDone(crate::MdpVideoUnderrunDoneFtraceEventReader<'a>),
-    MdpCmdWaitPingpong(crate::MdpCmdWaitPingpongFtraceEventReader<'a>),
-    MdpPerfPrefillCalc(crate::MdpPerfPrefillCalcFtraceEventReader<'a>),
-    MdpPerfUpdateBus(crate::MdpPerfUpdateBusFtraceEventReader<'a>),
-    RotatorBwAoAsContext(crate::RotatorBwAoAsContextFtraceEventReader<'a>),
-    MmFilemapAddToPageCache(crate::MmFilemapAddToPageCacheFtraceEventReader<'a>),
-    MmFilemapDeleteFromPageCache(
-        crate::MmFilemapDeleteFromPageCacheFtraceEventReader<'a>,
-    ),
-    MmCompactionBegin(crate::MmCompactionBeginFtraceEventReader<'a>),
-    MmCompactionDeferCompaction(crate::MmCompactionDeferCompactionFtraceEventReader<'a>),
-    MmCompactionDeferred(crate::MmCompactionDeferredFtraceEventReader<'a>),
-    MmCompactionDeferReset(crate::MmCompactionDeferResetFtraceEventReader<'a>),
-    MmCompactionEnd(crate::MmCompactionEndFtraceEventReader<'a>),
-    MmCompactionFinished(crate::MmCompactionFinishedFtraceEventReader<'a>),
-    MmCompactionIsolateFreepages(
-        crate::MmCompactionIsolateFreepagesFtraceEventReader<'a>,
-    ),
-    MmCompactionIsolateMigratepages(
-        crate::MmCompactionIsolateMigratepagesFtraceEventReader<'a>,
-    ),
-    MmCompactionKcompactdSleep(crate::MmCompactionKcompactdSleepFtraceEventReader<'a>),
-    MmCompactionKcompactdWake(crate::MmCompactionKcompactdWakeFtraceEventReader<'a>),
-    MmCompactionMigratepages(crate::MmCompactionMigratepagesFtraceEventReader<'a>),
-    MmCompactionSuitable(crate::MmCompactionSuitableFtraceEventReader<'a>),
-    MmCompactionTryToCompactPages(
-        crate::MmCompactionTryToCompactPagesFtraceEventReader<'a>,
-    ),
-    MmCompactionWakeupKcompactd(crate::MmCompactionWakeupKcompactdFtraceEventReader<'a>),
-    SuspendResume(crate::SuspendResumeFtraceEventReader<'a>),
-    SchedWakeupNew(crate::SchedWakeupNewFtraceEventReader<'a>),
-    BlockBioBackmerge(crate::BlockBioBackmergeFtraceEventReader<'a>),
-    BlockBioBounce(crate::BlockBioBounceFtraceEventReader<'a>),
-    BlockBioComplete(crate::BlockBioCompleteFtraceEventReader<'a>),
-    BlockBioFrontmerge(crate::BlockBioFrontmergeFtraceEventReader<'a>),
-    BlockBioQueue(crate::BlockBioQueueFtraceEventReader<'a>),
-    BlockBioRemap(crate::BlockBioRemapFtraceEventReader<'a>),
-    BlockDirtyBuffer(crate::BlockDirtyBufferFtraceEventReader<'a>),
-    BlockGetrq(crate::BlockGetrqFtraceEventReader<'a>),
-    BlockPlug(crate::BlockPlugFtraceEventReader<'a>),
-    BlockRqAbort(crate::BlockRqAbortFtraceEventReader<'a>),
-    BlockRqComplete(crate::BlockRqCompleteFtraceEventReader<'a>),
-    BlockRqInsert(crate::BlockRqInsertFtraceEventReader<'a>),
-    BlockRqRemap(crate::BlockRqRemapFtraceEventReader<'a>),
-    BlockRqRequeue(crate::BlockRqRequeueFtraceEventReader<'a>),
-    BlockSleeprq(crate::BlockSleeprqFtraceEventReader<'a>),
-    BlockSplit(crate::BlockSplitFtraceEventReader<'a>),
-    BlockTouchBuffer(crate::BlockTouchBufferFtraceEventReader<'a>),
-    BlockUnplug(crate::BlockUnplugFtraceEventReader<'a>),
-    Ext4AllocDaBlocks(crate::Ext4AllocDaBlocksFtraceEventReader<'a>),
-    Ext4AllocateBlocks(crate::Ext4AllocateBlocksFtraceEventReader<'a>),
-    Ext4AllocateInode(crate::Ext4AllocateInodeFtraceEventReader<'a>),
-    Ext4BeginOrderedTruncate(crate::Ext4BeginOrderedTruncateFtraceEventReader<'a>),
-    Ext4CollapseRange(crate::Ext4CollapseRangeFtraceEventReader<'a>),
-    Ext4DaReleaseSpace(crate::Ext4DaReleaseSpaceFtraceEventReader<'a>),
-    Ext4DaReserveSpace(crate::Ext4DaReserveSpaceFtraceEventReader<'a>),
-    Ext4DaUpdateReserveSpace(crate::Ext4DaUpdateReserveSpaceFtraceEventReader<'a>),
-    Ext4DaWritePages(crate::Ext4DaWritePagesFtraceEventReader<'a>),
-    Ext4DaWritePagesExtent(crate::Ext4DaWritePagesExtentFtraceEventReader<'a>),
-    Ext4DirectIOEnter(crate::Ext4DirectIOEnterFtraceEventReader<'a>),
-    Ext4DirectIOExit(crate::Ext4DirectIOExitFtraceEventReader<'a>),
-    Ext4DiscardBlocks(crate::Ext4DiscardBlocksFtraceEventReader<'a>),
-    Ext4DiscardPreallocations(crate::Ext4DiscardPreallocationsFtraceEventReader<'a>),
-    Ext4DropInode(crate::Ext4DropInodeFtraceEventReader<'a>),
-    Ext4EsCacheExtent(crate::Ext4EsCacheExtentFtraceEventReader<'a>),
-    Ext4EsFindDelayedExtentRangeEnter(
-        crate::Ext4EsFindDelayedExtentRangeEnterFtraceEventReader<'a>,
-    ),
-    Ext4EsFindDelayedExtentRangeExit(
-        crate::Ext4EsFindDelayedExtentRangeExitFtraceEventReader<'a>,
-    ),
-    Ext4EsInsertExtent(crate::Ext4EsInsertExtentFtraceEventReader<'a>),
-    Ext4EsLookupExtentEnter(crate::Ext4EsLookupExtentEnterFtraceEventReader<'a>),
-    Ext4EsLookupExtentExit(crate::Ext4EsLookupExtentExitFtraceEventReader<'a>),
-    Ext4EsRemoveExtent(crate::Ext4EsRemoveExtentFtraceEventReader<'a>),
-    Ext4EsShrink(crate::Ext4EsShrinkFtraceEventReader<'a>),
-    Ext4EsShrinkCount(crate::Ext4EsShrinkCountFtraceEventReader<'a>),
-    Ext4EsShrinkScanEnter(crate::Ext4EsShrinkScanEnterFtraceEventReader<'a>),
-    Ext4EsShrinkScanExit(crate::Ext4EsShrinkScanExitFtraceEventReader<'a>),
-    Ext4EvictInode(crate::Ext4EvictInodeFtraceEventReader<'a>),
-    Ext4ExtConvertToInitializedEnter(
-        crate::Ext4ExtConvertToInitializedEnterFtraceEventReader<'a>,
-    ),
-    Ext4ExtConvertToInitializedFastpath(
-        crate::Ext4ExtConvertToInitializedFastpathFtraceEventReader<'a>,
-    ),
-    Ext4ExtHandleUnwrittenExtents(
-        crate::Ext4ExtHandleUnwrittenExtentsFtraceEventReader<'a>,
-    ),
-    Ext4ExtInCache(crate::Ext4ExtInCacheFtraceEventReader<'a>),
-    Ext4ExtLoadExtent(crate::Ext4ExtLoadExtentFtraceEventReader<'a>),
-    Ext4ExtMapBlocksEnter(crate::Ext4ExtMapBlocksEnterFtraceEventReader<'a>),
-    Ext4ExtMapBlocksExit(crate::Ext4ExtMapBlocksExitFtraceEventReader<'a>),
-    Ext4ExtPutInCache(crate::Ext4ExtPutInCacheFtraceEventReader<'a>),
-    Ext4ExtRemoveSpace(crate::Ext4ExtRemoveSpaceFtraceEventReader<'a>),
-    Ext4ExtRemoveSpaceDone(crate::Ext4ExtRemoveSpaceDoneFtraceEventReader<'a>),
-    Ext4ExtRmIdx(crate::Ext4ExtRmIdxFtraceEventReader<'a>),
-    Ext4ExtRmLeaf(crate::Ext4ExtRmLeafFtraceEventReader<'a>),
-    Ext4ExtShowExtent(crate::Ext4ExtShowExtentFtraceEventReader<'a>),
-    Ext4FallocateEnter(crate::Ext4FallocateEnterFtraceEventReader<'a>),
-    Ext4FallocateExit(crate::Ext4FallocateExitFtraceEventReader<'a>),
-    Ext4FindDelallocRange(crate::Ext4FindDelallocRangeFtraceEventReader<'a>),
-    Ext4Forget(crate::Ext4ForgetFtraceEventReader<'a>),
-    Ext4FreeBlocks(crate::Ext4FreeBlocksFtraceEventReader<'a>),
-    Ext4FreeInode(crate::Ext4FreeInodeFtraceEventReader<'a>),
-    Ext4GetImpliedClusterAllocExit(
-        crate::Ext4GetImpliedClusterAllocExitFtraceEventReader<'a>,
-    ),
-    Ext4GetReservedClusterAlloc(crate::Ext4GetReservedClusterAllocFtraceEventReader<'a>),
-    Ext4IndMapBlocksEnter(crate::Ext4IndMapBlocksEnterFtraceEventReader<'a>),
-    Ext4IndMapBlocksExit(crate::Ext4IndMapBlocksExitFtraceEventReader<'a>),
-    Ext4InsertRange(crate::Ext4InsertRangeFtraceEventReader<'a>),
-    Ext4Invalidatepage(crate::Ext4InvalidatepageFtraceEventReader<'a>),
-    Ext4JournalStart(crate::Ext4JournalStartFtraceEventReader<'a>),
-    Ext4JournalStartReserved(crate::Ext4JournalStartReservedFtraceEventReader<'a>),
-    Ext4JournalledInvalidatepage(
-        crate::Ext4JournalledInvalidatepageFtraceEventReader<'a>,
-    ),
-    Ext4JournalledWriteEnd(crate::Ext4JournalledWriteEndFtraceEventReader<'a>),
-    Ext4LoadInode(crate::Ext4LoadInodeFtraceEventReader<'a>),
-    Ext4LoadInodeBitmap(crate::Ext4LoadInodeBitmapFtraceEventReader<'a>),
-    Ext4MarkInodeDirty(crate::Ext4MarkInodeDirtyFtraceEventReader<'a>),
-    Ext4MbBitmapLoad(crate::Ext4MbBitmapLoadFtraceEventReader<'a>),
-    Ext4MbBuddyBitmapLoad(crate::Ext4MbBuddyBitmapLoadFtraceEventReader<'a>),
-    Ext4MbDiscardPreallocations(crate::Ext4MbDiscardPreallocationsFtraceEventReader<'a>),
-    Ext4MbNewGroupPa(crate::Ext4MbNewGroupPaFtraceEventReader<'a>),
-    Ext4MbNewInodePa(crate::Ext4MbNewInodePaFtraceEventReader<'a>),
-    Ext4MbReleaseGroupPa(crate::Ext4MbReleaseGroupPaFtraceEventReader<'a>),
-    Ext4MbReleaseInodePa(crate::Ext4MbReleaseInodePaFtraceEventReader<'a>),
-    Ext4MballocAlloc(crate::Ext4MballocAllocFtraceEventReader<'a>),
-    Ext4MballocDiscard(crate::Ext4MballocDiscardFtraceEventReader<'a>),
-    Ext4MballocFree(crate::Ext4MballocFreeFtraceEventReader<'a>),
-    Ext4MballocPrealloc(crate::Ext4MballocPreallocFtraceEventReader<'a>),
-    Ext4OtherInodeUpdateTime(crate::Ext4OtherInodeUpdateTimeFtraceEventReader<'a>),
-    Ext4PunchHole(crate::Ext4PunchHoleFtraceEventReader<'a>),
-    Ext4ReadBlockBitmapLoad(crate::Ext4ReadBlockBitmapLoadFtraceEventReader<'a>),
-    Ext4Readpage(crate::Ext4ReadpageFtraceEventReader<'a>),
-    Ext4Releasepage(crate::Ext4ReleasepageFtraceEventReader<'a>),
-    Ext4RemoveBlocks(crate::Ext4RemoveBlocksFtraceEventReader<'a>),
-    Ext4RequestBlocks(crate::Ext4RequestBlocksFtraceEventReader<'a>),
-    Ext4RequestInode(crate::Ext4RequestInodeFtraceEventReader<'a>),
-    Ext4SyncFs(crate::Ext4SyncFsFtraceEventReader<'a>),
-    Ext4TrimAllFree(crate::Ext4TrimAllFreeFtraceEventReader<'a>),
-    Ext4TrimExtent(crate::Ext4TrimExtentFtraceEventReader<'a>),
-    Ext4TruncateEnter(crate::Ext4TruncateEnterFtraceEventReader<'a>),
-    Ext4TruncateExit(crate::Ext4TruncateExitFtraceEventReader<'a>),
-    Ext4UnlinkEnter(crate::Ext4UnlinkEnterFtraceEventReader<'a>),
-    Ext4UnlinkExit(crate::Ext4UnlinkExitFtraceEventReader<'a>),
-    Ext4WriteBegin(crate::Ext4WriteBeginFtraceEventReader<'a>),
-    Ext4WriteEnd(crate::Ext4WriteEndFtraceEventReader<'a>),
-    Ext4Writepage(crate::Ext4WritepageFtraceEventReader<'a>),
-    Ext4Writepages(crate::Ext4WritepagesFtraceEventReader<'a>),
-    Ext4WritepagesResult(crate::Ext4WritepagesResultFtraceEventReader<'a>),
-    Ext4ZeroRange(crate::Ext4ZeroRangeFtraceEventReader<'a>),
-    TaskNewtask(crate::TaskNewtaskFtraceEventReader<'a>),
-    TaskRename(crate::TaskRenameFtraceEventReader<'a>),
-    SchedProcessExec(crate::SchedProcessExecFtraceEventReader<'a>),
-    SchedProcessExit(crate::SchedProcessExitFtraceEventReader<'a>),
-    SchedProcessFork(crate::SchedProcessForkFtraceEventReader<'a>),
-    SchedProcessFree(crate::SchedProcessFreeFtraceEventReader<'a>),
-    SchedProcessHang(crate::SchedProcessHangFtraceEventReader<'a>),
-    SchedProcessWait(crate::SchedProcessWaitFtraceEventReader<'a>),
-    F2fsDoSubmitBio(crate::F2fsDoSubmitBioFtraceEventReader<'a>),
-    F2fsEvictInode(crate::F2fsEvictInodeFtraceEventReader<'a>),
-    F2fsFallocate(crate::F2fsFallocateFtraceEventReader<'a>),
-    F2fsGetDataBlock(crate::F2fsGetDataBlockFtraceEventReader<'a>),
-    F2fsGetVictim(crate::F2fsGetVictimFtraceEventReader<'a>),
-    F2fsIget(crate::F2fsIgetFtraceEventReader<'a>),
-    F2fsIgetExit(crate::F2fsIgetExitFtraceEventReader<'a>),
-    F2fsNewInode(crate::F2fsNewInodeFtraceEventReader<'a>),
-    F2fsReadpage(crate::F2fsReadpageFtraceEventReader<'a>),
-    F2fsReserveNewBlock(crate::F2fsReserveNewBlockFtraceEventReader<'a>),
-    F2fsSetPageDirty(crate::F2fsSetPageDirtyFtraceEventReader<'a>),
-    F2fsSubmitWritePage(crate::F2fsSubmitWritePageFtraceEventReader<'a>),
-    F2fsSyncFileEnter(crate::F2fsSyncFileEnterFtraceEventReader<'a>),
-    F2fsSyncFileExit(crate::F2fsSyncFileExitFtraceEventReader<'a>),
-    F2fsSyncFs(crate::F2fsSyncFsFtraceEventReader<'a>),
-    F2fsTruncate(crate::F2fsTruncateFtraceEventReader<'a>),
-    F2fsTruncateBlocksEnter(crate::F2fsTruncateBlocksEnterFtraceEventReader<'a>),
-    F2fsTruncateBlocksExit(crate::F2fsTruncateBlocksExitFtraceEventReader<'a>),
-    F2fsTruncateDataBlocksRange(crate::F2fsTruncateDataBlocksRangeFtraceEventReader<'a>),
-    F2fsTruncateInodeBlocksEnter(
-        crate::F2fsTruncateInodeBlocksEnterFtraceEventReader<'a>,
-    ),
-    F2fsTruncateInodeBlocksExit(crate::F2fsTruncateInodeBlocksExitFtraceEventReader<'a>),
-    F2fsTruncateNode(crate::F2fsTruncateNodeFtraceEventReader<'a>),
-    F2fsTruncateNodesEnter(crate::F2fsTruncateNodesEnterFtraceEventReader<'a>),
-    F2fsTruncateNodesExit(crate::F2fsTruncateNodesExitFtraceEventReader<'a>),
-    F2fsTruncatePartialNodes(crate::F2fsTruncatePartialNodesFtraceEventReader<'a>),
-    F2fsUnlinkEnter(crate::F2fsUnlinkEnterFtraceEventReader<'a>),
-    F2fsUnlinkExit(crate::F2fsUnlinkExitFtraceEventReader<'a>),
-    F2fsVmPageMkwrite(crate::F2fsVmPageMkwriteFtraceEventReader<'a>),
-    F2fsWriteBegin(crate::F2fsWriteBeginFtraceEventReader<'a>),
-    F2fsWriteCheckpoint(crate::F2fsWriteCheckpointFtraceEventReader<'a>),
-    F2fsWriteEnd(crate::F2fsWriteEndFtraceEventReader<'a>),
-    AllocPagesIommuEnd(crate::AllocPagesIommuEndFtraceEventReader<'a>),
-    AllocPagesIommuFail(crate::AllocPagesIommuFailFtraceEventReader<'a>),
-    AllocPagesIommuStart(crate::AllocPagesIommuStartFtraceEventReader<'a>),
-    AllocPagesSysEnd(crate::AllocPagesSysEndFtraceEventReader<'a>),
-    AllocPagesSysFail(crate::AllocPagesSysFailFtraceEventReader<'a>),
-    AllocPagesSysStart(crate::AllocPagesSysStartFtraceEventReader<'a>),
-    DmaAllocContiguousRetry(crate::DmaAllocContiguousRetryFtraceEventReader<'a>),
-    IommuMapRange(crate::IommuMapRangeFtraceEventReader<'a>),
-    IommuSecPtblMapRangeEnd(crate::IommuSecPtblMapRangeEndFtraceEventReader<'a>),
-    IommuSecPtblMapRangeStart(crate::IommuSecPtblMapRangeStartFtraceEventReader<'a>),
-    IonAllocBufferEnd(crate::IonAllocBufferEndFtraceEventReader<'a>),
-    IonAllocBufferFail(crate::IonAllocBufferFailFtraceEventReader<'a>),
-    IonAllocBufferFallback(crate::IonAllocBufferFallbackFtraceEventReader<'a>),
-    IonAllocBufferStart(crate::IonAllocBufferStartFtraceEventReader<'a>),
-    IonCpAllocRetry(crate::IonCpAllocRetryFtraceEventReader<'a>),
-    IonCpSecureBufferEnd(crate::IonCpSecureBufferEndFtraceEventReader<'a>),
-    IonCpSecureBufferStart(crate::IonCpSecureBufferStartFtraceEventReader<'a>),
-    IonPrefetching(crate::IonPrefetchingFtraceEventReader<'a>),
-    IonSecureCmaAddToPoolEnd(crate::IonSecureCmaAddToPoolEndFtraceEventReader<'a>),
-    IonSecureCmaAddToPoolStart(crate::IonSecureCmaAddToPoolStartFtraceEventReader<'a>),
-    IonSecureCmaAllocateEnd(crate::IonSecureCmaAllocateEndFtraceEventReader<'a>),
-    IonSecureCmaAllocateStart(crate::IonSecureCmaAllocateStartFtraceEventReader<'a>),
-    IonSecureCmaShrinkPoolEnd(crate::IonSecureCmaShrinkPoolEndFtraceEventReader<'a>),
-    IonSecureCmaShrinkPoolStart(crate::IonSecureCmaShrinkPoolStartFtraceEventReader<'a>),
-    Kfree(crate::KfreeFtraceEventReader<'a>),
-    Kmalloc(crate::KmallocFtraceEventReader<'a>),
-    KmallocNode(crate::KmallocNodeFtraceEventReader<'a>),
-    KmemCacheAlloc(crate::KmemCacheAllocFtraceEventReader<'a>),
-    KmemCacheAllocNode(crate::KmemCacheAllocNodeFtraceEventReader<'a>),
-    KmemCacheFree(crate::KmemCacheFreeFtraceEventReader<'a>),
-    MigratePagesEnd(crate::MigratePagesEndFtraceEventReader<'a>),
-    MigratePagesStart(crate::MigratePagesStartFtraceEventReader<'a>),
-    MigrateRetry(crate::MigrateRetryFtraceEventReader<'a>),
-    MmPageAlloc(crate::MmPageAllocFtraceEventReader<'a>),
-    MmPageAllocExtfrag(crate::MmPageAllocExtfragFtraceEventReader<'a>),
-    MmPageAllocZoneLocked(crate::MmPageAllocZoneLockedFtraceEventReader<'a>),
-    MmPageFree(crate::MmPageFreeFtraceEventReader<'a>),
-    MmPageFreeBatched(crate::MmPageFreeBatchedFtraceEventReader<'a>),
-    MmPagePcpuDrain(crate::MmPagePcpuDrainFtraceEventReader<'a>),
-    RssStat(crate::RssStatFtraceEventReader<'a>),
-    IonHeapShrink(crate::IonHeapShrinkFtraceEventReader<'a>),
-    IonHeapGrow(crate::IonHeapGrowFtraceEventReader<'a>),
-    FenceInit(crate::FenceInitFtraceEventReader<'a>),
-    FenceDestroy(crate::FenceDestroyFtraceEventReader<'a>),
-    FenceEnableSignal(crate::FenceEnableSignalFtraceEventReader<'a>),
-    FenceSignaled(crate::FenceSignaledFtraceEventReader<'a>),
-    ClkEnable(crate::ClkEnableFtraceEventReader<'a>),
-    ClkDisable(crate::ClkDisableFtraceEventReader<'a>),
-    ClkSetRate(crate::ClkSetRateFtraceEventReader<'a>),
-    BinderTransactionAllocBuf(crate::BinderTransactionAllocBufFtraceEventReader<'a>),
-    SignalDeliver(crate::SignalDeliverFtraceEventReader<'a>),
-    SignalGenerate(crate::SignalGenerateFtraceEventReader<'a>),
-    OomScoreAdjUpdate(crate::OomScoreAdjUpdateFtraceEventReader<'a>),
-    Generic(crate::GenericFtraceEventReader<'a>),
-    MmEventRecord(crate::MmEventRecordFtraceEventReader<'a>),
-    SysEnter(crate::SysEnterFtraceEventReader<'a>),
-    SysExit(crate::SysExitFtraceEventReader<'a>),
-    Zero(crate::ZeroFtraceEventReader<'a>),
-    GpuFrequency(crate::GpuFrequencyFtraceEventReader<'a>),
-    SdeTracingMarkWrite(crate::SdeTracingMarkWriteFtraceEventReader<'a>),
-    MarkVictim(crate::MarkVictimFtraceEventReader<'a>),
-    IonStat(crate::IonStatFtraceEventReader<'a>),
-    IonBufferCreate(crate::IonBufferCreateFtraceEventReader<'a>),
-    IonBufferDestroy(crate::IonBufferDestroyFtraceEventReader<'a>),
-    ScmCallStart(crate::ScmCallStartFtraceEventReader<'a>),
-    ScmCallEnd(crate::ScmCallEndFtraceEventReader<'a>),
-    GpuMemTotal(crate::GpuMemTotalFtraceEventReader<'a>),
-    ThermalTemperature(crate::ThermalTemperatureFtraceEventReader<'a>),
-    CdevUpdate(crate::CdevUpdateFtraceEventReader<'a>),
-    CpuhpExit(crate::CpuhpExitFtraceEventReader<'a>),
-    CpuhpMultiEnter(crate::CpuhpMultiEnterFtraceEventReader<'a>),
-    CpuhpEnter(crate::CpuhpEnterFtraceEventReader<'a>),
-    CpuhpLatency(crate::CpuhpLatencyFtraceEventReader<'a>),
-    FastrpcDmaStat(crate::FastrpcDmaStatFtraceEventReader<'a>),
-    DpuTracingMarkWrite(crate::DpuTracingMarkWriteFtraceEventReader<'a>),
-    G2dTracingMarkWrite(crate::G2dTracingMarkWriteFtraceEventReader<'a>),
-    MaliTracingMarkWrite(crate::MaliTracingMarkWriteFtraceEventReader<'a>),
-    DmaHeapStat(crate::DmaHeapStatFtraceEventReader<'a>),
-    CpuhpPause(crate::CpuhpPauseFtraceEventReader<'a>),
-    SchedPiSetprio(crate::SchedPiSetprioFtraceEventReader<'a>),
-    SdeSdeEvtlog(crate::SdeSdeEvtlogFtraceEventReader<'a>),
-    SdeSdePerfCalcCrtc(crate::SdeSdePerfCalcCrtcFtraceEventReader<'a>),
-    SdeSdePerfCrtcUpdate(crate::SdeSdePerfCrtcUpdateFtraceEventReader<'a>),
-    SdeSdePerfSetQosLuts(crate::SdeSdePerfSetQosLutsFtraceEventReader<'a>),
-    SdeSdePerfUpdateBus(crate::SdeSdePerfUpdateBusFtraceEventReader<'a>),
-    RssStatThrottled(crate::RssStatThrottledFtraceEventReader<'a>),
-    NetifReceiveSkb(crate::NetifReceiveSkbFtraceEventReader<'a>),
-    NetDevXmit(crate::NetDevXmitFtraceEventReader<'a>),
-    InetSockSetState(crate::InetSockSetStateFtraceEventReader<'a>),
-    TcpRetransmitSkb(crate::TcpRetransmitSkbFtraceEventReader<'a>),
-    CrosEcSensorhubData(crate::CrosEcSensorhubDataFtraceEventReader<'a>),
-    NapiGroReceiveEntry(crate::NapiGroReceiveEntryFtraceEventReader<'a>),
-    NapiGroReceiveExit(crate::NapiGroReceiveExitFtraceEventReader<'a>),
-    KfreeSkb(crate::KfreeSkbFtraceEventReader<'a>),
-    KvmAccessFault(crate::KvmAccessFaultFtraceEventReader<'a>),
-    KvmAckIrq(crate::KvmAckIrqFtraceEventReader<'a>),
-    KvmAgeHva(crate::KvmAgeHvaFtraceEventReader<'a>),
-    KvmAgePage(crate::KvmAgePageFtraceEventReader<'a>),
-    KvmArmClearDebug(crate::KvmArmClearDebugFtraceEventReader<'a>),
-    KvmArmSetDreg32(crate::KvmArmSetDreg32FtraceEventReader<'a>),
-    KvmArmSetRegset(crate::KvmArmSetRegsetFtraceEventReader<'a>),
-    KvmArmSetupDebug(crate::KvmArmSetupDebugFtraceEventReader<'a>),
-    KvmEntry(crate::KvmEntryFtraceEventReader<'a>),
-    KvmExit(crate::KvmExitFtraceEventReader<'a>),
-    KvmFpu(crate::KvmFpuFtraceEventReader<'a>),
-    KvmGetTimerMap(crate::KvmGetTimerMapFtraceEventReader<'a>),
-    KvmGuestFault(crate::KvmGuestFaultFtraceEventReader<'a>),
-    KvmHandleSysReg(crate::KvmHandleSysRegFtraceEventReader<'a>),
-    KvmHvcArm64(crate::KvmHvcArm64FtraceEventReader<'a>),
-    KvmIrqLine(crate::KvmIrqLineFtraceEventReader<'a>),
-    KvmMmio(crate::KvmMmioFtraceEventReader<'a>),
-    KvmMmioEmulate(crate::KvmMmioEmulateFtraceEventReader<'a>),
-    KvmSetGuestDebug(crate::KvmSetGuestDebugFtraceEventReader<'a>),
-    KvmSetIrq(crate::KvmSetIrqFtraceEventReader<'a>),
-    KvmSetSpteHva(crate::KvmSetSpteHvaFtraceEventReader<'a>),
-    KvmSetWayFlush(crate::KvmSetWayFlushFtraceEventReader<'a>),
-    KvmSysAccess(crate::KvmSysAccessFtraceEventReader<'a>),
-    KvmTestAgeHva(crate::KvmTestAgeHvaFtraceEventReader<'a>),
-    KvmTimerEmulate(crate::KvmTimerEmulateFtraceEventReader<'a>),
-    KvmTimerHrtimerExpire(crate::KvmTimerHrtimerExpireFtraceEventReader<'a>),
-    KvmTimerRestoreState(crate::KvmTimerRestoreStateFtraceEventReader<'a>),
-    KvmTimerSaveState(crate::KvmTimerSaveStateFtraceEventReader<'a>),
-    KvmTimerUpdateIrq(crate::KvmTimerUpdateIrqFtraceEventReader<'a>),
-    KvmToggleCache(crate::KvmToggleCacheFtraceEventReader<'a>),
-    KvmUnmapHvaRange(crate::KvmUnmapHvaRangeFtraceEventReader<'a>),
-    KvmUserspaceExit(crate::KvmUserspaceExitFtraceEventReader<'a>),
-    KvmVcpuWakeup(crate::KvmVcpuWakeupFtraceEventReader<'a>),
-    KvmWfxArm64(crate::KvmWfxArm64FtraceEventReader<'a>),
-    TrapReg(crate::TrapRegFtraceEventReader<'a>),
-    VgicUpdateIrqPending(crate::VgicUpdateIrqPendingFtraceEventReader<'a>),
-    WakeupSourceActivate(crate::WakeupSourceActivateFtraceEventReader<'a>),
-    WakeupSourceDeactivate(crate::WakeupSourceDeactivateFtraceEventReader<'a>),
-    UfshcdCommand(crate::UfshcdCommandFtraceEventReader<'a>),
-    UfshcdClkGating(crate::UfshcdClkGatingFtraceEventReader<'a>),
-    Console(crate::ConsoleFtraceEventReader<'a>),
-    DrmVblankEvent(crate::DrmVblankEventFtraceEventReader<'a>),
-    DrmVblankEventDelivered(crate::DrmVblankEventDeliveredFtraceEventReader<'a>),
-    DrmSchedJob(crate::DrmSchedJobFtraceEventReader<'a>),
-    DrmRunJob(crate::DrmRunJobFtraceEventReader<'a>),
-    DrmSchedProcessJob(crate::DrmSchedProcessJobFtraceEventReader<'a>),
-    DmaFenceInit(crate::DmaFenceInitFtraceEventReader<'a>),
-    DmaFenceEmit(crate::DmaFenceEmitFtraceEventReader<'a>),
-    DmaFenceSignaled(crate::DmaFenceSignaledFtraceEventReader<'a>),
-    DmaFenceWaitStart(crate::DmaFenceWaitStartFtraceEventReader<'a>),
-    DmaFenceWaitEnd(crate::DmaFenceWaitEndFtraceEventReader<'a>),
-    F2fsIostat(crate::F2fsIostatFtraceEventReader<'a>),
-    F2fsIostatLatency(crate::F2fsIostatLatencyFtraceEventReader<'a>),
-    SchedCpuUtilCfs(crate::SchedCpuUtilCfsFtraceEventReader<'a>),
-    V4l2Qbuf(crate::V4l2QbufFtraceEventReader<'a>),
-    V4l2Dqbuf(crate::V4l2DqbufFtraceEventReader<'a>),
-    Vb2V4l2BufQueue(crate::Vb2V4l2BufQueueFtraceEventReader<'a>),
-    Vb2V4l2BufDone(crate::Vb2V4l2BufDoneFtraceEventReader<'a>),
-    Vb2V4l2Qbuf(crate::Vb2V4l2QbufFtraceEventReader<'a>),
-    Vb2V4l2Dqbuf(crate::Vb2V4l2DqbufFtraceEventReader<'a>),
-    DsiCmdFifoStatus(crate::DsiCmdFifoStatusFtraceEventReader<'a>),
-    DsiRx(crate::DsiRxFtraceEventReader<'a>),
-    DsiTx(crate::DsiTxFtraceEventReader<'a>),
-    AndroidFsDatareadEnd(crate::AndroidFsDatareadEndFtraceEventReader<'a>),
-    AndroidFsDatareadStart(crate::AndroidFsDatareadStartFtraceEventReader<'a>),
-    AndroidFsDatawriteEnd(crate::AndroidFsDatawriteEndFtraceEventReader<'a>),
-    AndroidFsDatawriteStart(crate::AndroidFsDatawriteStartFtraceEventReader<'a>),
-    AndroidFsFsyncEnd(crate::AndroidFsFsyncEndFtraceEventReader<'a>),
-    AndroidFsFsyncStart(crate::AndroidFsFsyncStartFtraceEventReader<'a>),
-    FuncgraphEntry(crate::FuncgraphEntryFtraceEventReader<'a>),
-    FuncgraphExit(crate::FuncgraphExitFtraceEventReader<'a>),
-    VirtioVideoCmd(crate::VirtioVideoCmdFtraceEventReader<'a>),
-    VirtioVideoCmdDone(crate::VirtioVideoCmdDoneFtraceEventReader<'a>),
-    VirtioVideoResourceQueue(crate::VirtioVideoResourceQueueFtraceEventReader<'a>),
-    VirtioVideoResourceQueueDone(
-        crate::VirtioVideoResourceQueueDoneFtraceEventReader<'a>,
-    ),
-    MmShrinkSlabStart(crate::MmShrinkSlabStartFtraceEventReader<'a>),
-    MmShrinkSlabEnd(crate::MmShrinkSlabEndFtraceEventReader<'a>),
-    TrustySmc(crate::TrustySmcFtraceEventReader<'a>),
-    TrustySmcDone(crate::TrustySmcDoneFtraceEventReader<'a>),
-    TrustyStdCall32(crate::TrustyStdCall32FtraceEventReader<'a>),
-    TrustyStdCall32Done(crate::TrustyStdCall32DoneFtraceEventReader<'a>),
-    TrustyShareMemory(crate::TrustyShareMemoryFtraceEventReader<'a>),
-    TrustyShareMemoryDone(crate::TrustyShareMemoryDoneFtraceEventReader<'a>),
-    TrustyReclaimMemory(crate::TrustyReclaimMemoryFtraceEventReader<'a>),
-    TrustyReclaimMemoryDone(crate::TrustyReclaimMemoryDoneFtraceEventReader<'a>),
-    TrustyIrq(crate::TrustyIrqFtraceEventReader<'a>),
-    TrustyIpcHandleEvent(crate::TrustyIpcHandleEventFtraceEventReader<'a>),
-    TrustyIpcConnect(crate::TrustyIpcConnectFtraceEventReader<'a>),
-    TrustyIpcConnectEnd(crate::TrustyIpcConnectEndFtraceEventReader<'a>),
-    TrustyIpcWrite(crate::TrustyIpcWriteFtraceEventReader<'a>),
-    TrustyIpcPoll(crate::TrustyIpcPollFtraceEventReader<'a>),
-    TrustyIpcRead(crate::TrustyIpcReadFtraceEventReader<'a>),
-    TrustyIpcReadEnd(crate::TrustyIpcReadEndFtraceEventReader<'a>),
-    TrustyIpcRx(crate::TrustyIpcRxFtraceEventReader<'a>),
-    TrustyEnqueueNop(crate::TrustyEnqueueNopFtraceEventReader<'a>),
-    CmaAllocStart(crate::CmaAllocStartFtraceEventReader<'a>),
-    CmaAllocInfo(crate::CmaAllocInfoFtraceEventReader<'a>),
-    LwisTracingMarkWrite(crate::LwisTracingMarkWriteFtraceEventReader<'a>),
-    VirtioGpuCmdQueue(crate::VirtioGpuCmdQueueFtraceEventReader<'a>),
-    VirtioGpuCmdResponse(crate::VirtioGpuCmdResponseFtraceEventReader<'a>),
-    MaliMaliKCPUCQSSET(crate::MaliMaliKCPUCQSSETFtraceEventReader<'a>),
-    MaliMaliKCPUCQSWAITSTART(crate::MaliMaliKCPUCQSWAITSTARTFtraceEventReader<'a>),
-    MaliMaliKCPUCQSWAITEND(crate::MaliMaliKCPUCQSWAITENDFtraceEventReader<'a>),
-    MaliMaliKCPUFENCESIGNAL(crate::MaliMaliKCPUFENCESIGNALFtraceEventReader<'a>),
-    MaliMaliKCPUFENCEWAITSTART(crate::MaliMaliKCPUFENCEWAITSTARTFtraceEventReader<'a>),
-    MaliMaliKCPUFENCEWAITEND(crate::MaliMaliKCPUFENCEWAITENDFtraceEventReader<'a>),
-    HypEnter(crate::HypEnterFtraceEventReader<'a>),
-    HypExit(crate::HypExitFtraceEventReader<'a>),
-    HostHcall(crate::HostHcallFtraceEventReader<'a>),
-    HostSmc(crate::HostSmcFtraceEventReader<'a>),
-    HostMemAbort(crate::HostMemAbortFtraceEventReader<'a>),
-    SuspendResumeMinimal(crate::SuspendResumeMinimalFtraceEventReader<'a>),
-    MaliMaliCSFINTERRUPTSTART(crate::MaliMaliCSFINTERRUPTSTARTFtraceEventReader<'a>),
-    MaliMaliCSFINTERRUPTEND(crate::MaliMaliCSFINTERRUPTENDFtraceEventReader<'a>),
-    SamsungTracingMarkWrite(crate::SamsungTracingMarkWriteFtraceEventReader<'a>),
-    BinderCommand(crate::BinderCommandFtraceEventReader<'a>),
-    BinderReturn(crate::BinderReturnFtraceEventReader<'a>),
-    SchedSwitchWithCtrs(crate::SchedSwitchWithCtrsFtraceEventReader<'a>),
-    GpuWorkPeriod(crate::GpuWorkPeriodFtraceEventReader<'a>),
-    RpmStatus(crate::RpmStatusFtraceEventReader<'a>),
-    PanelWriteGeneric(crate::PanelWriteGenericFtraceEventReader<'a>),
-    SchedMigrateTask(crate::SchedMigrateTaskFtraceEventReader<'a>),
-    DpuDsiCmdFifoStatus(crate::DpuDsiCmdFifoStatusFtraceEventReader<'a>),
-    DpuDsiRx(crate::DpuDsiRxFtraceEventReader<'a>),
-    DpuDsiTx(crate::DpuDsiTxFtraceEventReader<'a>),
-    F2fsBackgroundGc(crate::F2fsBackgroundGcFtraceEventReader<'a>),
-    F2fsGcBegin(crate::F2fsGcBeginFtraceEventReader<'a>),
-    F2fsGcEnd(crate::F2fsGcEndFtraceEventReader<'a>),
-    FastrpcDmaFree(crate::FastrpcDmaFreeFtraceEventReader<'a>),
-    FastrpcDmaAlloc(crate::FastrpcDmaAllocFtraceEventReader<'a>),
-    FastrpcDmaUnmap(crate::FastrpcDmaUnmapFtraceEventReader<'a>),
-    FastrpcDmaMap(crate::FastrpcDmaMapFtraceEventReader<'a>),
-    GoogleIccEvent(crate::GoogleIccEventFtraceEventReader<'a>),
-    GoogleIrmEvent(crate::GoogleIrmEventFtraceEventReader<'a>),
-    DevicePmCallbackStart(crate::DevicePmCallbackStartFtraceEventReader<'a>),
-    DevicePmCallbackEnd(crate::DevicePmCallbackEndFtraceEventReader<'a>),
-    ThermalExynosAcpmBulk(crate::ThermalExynosAcpmBulkFtraceEventReader<'a>),
-    ThermalExynosAcpmHighOverhead(
-        crate::ThermalExynosAcpmHighOverheadFtraceEventReader<'a>,
-    ),
-    DcvshFreq(crate::DcvshFreqFtraceEventReader<'a>),
-    KgslGpuFrequency(crate::KgslGpuFrequencyFtraceEventReader<'a>),
-    MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPEND(
-        crate::MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventReader<'a>,
-    ),
-    MaliMaliPMMCUHCTLCORESNOTIFYPEND(
-        crate::MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventReader<'a>,
-    ),
-    MaliMaliPMMCUHCTLCOREINACTIVEPEND(
-        crate::MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventReader<'a>,
-    ),
-    MaliMaliPMMCUHCTLMCUONRECHECK(
-        crate::MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventReader<'a>,
-    ),
-    MaliMaliPMMCUHCTLSHADERSCOREOFFPEND(
-        crate::MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventReader<'a>,
-    ),
-    MaliMaliPMMCUHCTLSHADERSPENDOFF(
-        crate::MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventReader<'a>,
-    ),
-    MaliMaliPMMCUHCTLSHADERSPENDON(
-        crate::MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventReader<'a>,
-    ),
-    MaliMaliPMMCUHCTLSHADERSREADYOFF(
-        crate::MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventReader<'a>,
-    ),
-    MaliMaliPMMCUINSLEEP(crate::MaliMaliPMMCUINSLEEPFtraceEventReader<'a>),
-    MaliMaliPMMCUOFF(crate::MaliMaliPMMCUOFFFtraceEventReader<'a>),
-    MaliMaliPMMCUON(crate::MaliMaliPMMCUONFtraceEventReader<'a>),
-    MaliMaliPMMCUONCOREATTRUPDATEPEND(
-        crate::MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventReader<'a>,
-    ),
-    MaliMaliPMMCUONGLBREINITPEND(
-        crate::MaliMaliPMMCUONGLBREINITPENDFtraceEventReader<'a>,
-    ),
-    MaliMaliPMMCUONHALT(crate::MaliMaliPMMCUONHALTFtraceEventReader<'a>),
-    MaliMaliPMMCUONHWCNTDISABLE(crate::MaliMaliPMMCUONHWCNTDISABLEFtraceEventReader<'a>),
-    MaliMaliPMMCUONHWCNTENABLE(crate::MaliMaliPMMCUONHWCNTENABLEFtraceEventReader<'a>),
-    MaliMaliPMMCUONPENDHALT(crate::MaliMaliPMMCUONPENDHALTFtraceEventReader<'a>),
-    MaliMaliPMMCUONPENDSLEEP(crate::MaliMaliPMMCUONPENDSLEEPFtraceEventReader<'a>),
-    MaliMaliPMMCUONSLEEPINITIATE(
-        crate::MaliMaliPMMCUONSLEEPINITIATEFtraceEventReader<'a>,
-    ),
-    MaliMaliPMMCUPENDOFF(crate::MaliMaliPMMCUPENDOFFFtraceEventReader<'a>),
-    MaliMaliPMMCUPENDONRELOAD(crate::MaliMaliPMMCUPENDONRELOADFtraceEventReader<'a>),
-    MaliMaliPMMCUPOWERDOWN(crate::MaliMaliPMMCUPOWERDOWNFtraceEventReader<'a>),
-    MaliMaliPMMCURESETWAIT(crate::MaliMaliPMMCURESETWAITFtraceEventReader<'a>),
-    BclIrqTrigger(crate::BclIrqTriggerFtraceEventReader<'a>),
-    KgslAdrenoCmdbatchQueued(crate::KgslAdrenoCmdbatchQueuedFtraceEventReader<'a>),
-    KgslAdrenoCmdbatchSubmitted(crate::KgslAdrenoCmdbatchSubmittedFtraceEventReader<'a>),
-    KgslAdrenoCmdbatchSync(crate::KgslAdrenoCmdbatchSyncFtraceEventReader<'a>),
-    KgslAdrenoCmdbatchRetired(crate::KgslAdrenoCmdbatchRetiredFtraceEventReader<'a>),
-    PixelMmKswapdWake(crate::PixelMmKswapdWakeFtraceEventReader<'a>),
-    PixelMmKswapdDone(crate::PixelMmKswapdDoneFtraceEventReader<'a>),
-    SchedWakeupTaskAttr(crate::SchedWakeupTaskAttrFtraceEventReader<'a>),
-    DevfreqFrequency(crate::DevfreqFrequencyFtraceEventReader<'a>),
-    KprobeEvent(crate::KprobeEventReader<'a>),
-    ParamSetValueCpm(crate::ParamSetValueCpmFtraceEventReader<'a>),
-    DoSysOpen(crate::DoSysOpenFtraceEventReader<'a>),
-    OpenExec(crate::OpenExecFtraceEventReader<'a>),
-    BlockIoStart(crate::BlockIoStartFtraceEventReader<'a>),
-    BlockIoDone(crate::BlockIoDoneFtraceEventReader<'a>),
-    MaliGpuPowerState(crate::MaliGpuPowerStateFtraceEventReader<'a>),
-    DpuDispDpuUnderrun(crate::DpuDispDpuUnderrunFtraceEventReader<'a>),
-    DpuDispVblankIrqEnable(crate::DpuDispVblankIrqEnableFtraceEventReader<'a>),
-    HrtimerStart(crate::HrtimerStartFtraceEventReader<'a>),
-    HrtimerCancel(crate::HrtimerCancelFtraceEventReader<'a>),
-    HrtimerExpireEntry(crate::HrtimerExpireEntryFtraceEventReader<'a>),
-    HrtimerExpireExit(crate::HrtimerExpireExitFtraceEventReader<'a>),
-    TimerStart(crate::TimerStartFtraceEventReader<'a>),
-    TimerCancel(crate::TimerCancelFtraceEventReader<'a>),
-    TimerExpireEntry(crate::TimerExpireEntryFtraceEventReader<'a>),
-    TimerExpireExit(crate::TimerExpireExitFtraceEventReader<'a>),
-    LocalTimerEntry(crate::LocalTimerEntryFtraceEventReader<'a>),
-    LocalTimerExit(crate::LocalTimerExitFtraceEventReader<'a>),
-    Dwc3AllocRequest(crate::Dwc3AllocRequestFtraceEventReader<'a>),
-    Dwc3CompleteTrb(crate::Dwc3CompleteTrbFtraceEventReader<'a>),
-    Dwc3CtrlReq(crate::Dwc3CtrlReqFtraceEventReader<'a>),
-    Dwc3EpDequeue(crate::Dwc3EpDequeueFtraceEventReader<'a>),
-    Dwc3EpQueue(crate::Dwc3EpQueueFtraceEventReader<'a>),
-    Dwc3Event(crate::Dwc3EventFtraceEventReader<'a>),
-    Dwc3FreeRequest(crate::Dwc3FreeRequestFtraceEventReader<'a>),
-    Dwc3GadgetEpCmd(crate::Dwc3GadgetEpCmdFtraceEventReader<'a>),
-    Dwc3GadgetEpDisable(crate::Dwc3GadgetEpDisableFtraceEventReader<'a>),
-    Dwc3GadgetEpEnable(crate::Dwc3GadgetEpEnableFtraceEventReader<'a>),
-    Dwc3GadgetGenericCmd(crate::Dwc3GadgetGenericCmdFtraceEventReader<'a>),
-    Dwc3GadgetGiveback(crate::Dwc3GadgetGivebackFtraceEventReader<'a>),
-    Dwc3PrepareTrb(crate::Dwc3PrepareTrbFtraceEventReader<'a>),
-    Dwc3Readl(crate::Dwc3ReadlFtraceEventReader<'a>),
-    Dwc3Writel(crate::Dwc3WritelFtraceEventReader<'a>),
-    CmaAllocFinish(crate::CmaAllocFinishFtraceEventReader<'a>),
-    MmAllocContigMigrateRangeInfo(
-        crate::MmAllocContigMigrateRangeInfoFtraceEventReader<'a>,
-    ),
-    HostFfaCall(crate::HostFfaCallFtraceEventReader<'a>),
-    DmabufRssStat(crate::DmabufRssStatFtraceEventReader<'a>),
-    IommuIdmap(crate::IommuIdmapFtraceEventReader<'a>),
-    PsciMemProtect(crate::PsciMemProtectFtraceEventReader<'a>),
-    HypervisorHostHcall(crate::HypervisorHostHcallFtraceEventReader<'a>),
-    HypervisorHostSmc(crate::HypervisorHostSmcFtraceEventReader<'a>),
-    HypervisorHypExit(crate::HypervisorHypExitFtraceEventReader<'a>),
-    HypervisorIommuIdmap(crate::HypervisorIommuIdmapFtraceEventReader<'a>),
-    HypervisorPsciMemProtect(crate::HypervisorPsciMemProtectFtraceEventReader<'a>),
-    HypervisorHostMemAbort(crate::HypervisorHostMemAbortFtraceEventReader<'a>),
-    HypervisorHypEnter(crate::HypervisorHypEnterFtraceEventReader<'a>),
-    HypervisorIommuIdmapComplete(
-        crate::HypervisorIommuIdmapCompleteFtraceEventReader<'a>,
-    ),
-    HypervisorVcpuIllegalTrap(crate::HypervisorVcpuIllegalTrapFtraceEventReader<'a>),
-    DrmSchedJobAddDep(crate::DrmSchedJobAddDepFtraceEventReader<'a>),
-    DrmSchedJobDone(crate::DrmSchedJobDoneFtraceEventReader<'a>),
-    DrmSchedJobQueue(crate::DrmSchedJobQueueFtraceEventReader<'a>),
-    DrmSchedJobRun(crate::DrmSchedJobRunFtraceEventReader<'a>),
-    DrmSchedJobUnschedulable(crate::DrmSchedJobUnschedulableFtraceEventReader<'a>),
-    FwtpPerfettoCounter(crate::FwtpPerfettoCounterFtraceEventReader<'a>),
-    ScsiDispatchCmdError(crate::ScsiDispatchCmdErrorFtraceEventReader<'a>),
-    ScsiDispatchCmdTimeout(crate::ScsiDispatchCmdTimeoutFtraceEventReader<'a>),
-    ScsiEhWakeup(crate::ScsiEhWakeupFtraceEventReader<'a>),
-    FwtpPerfettoSlice(crate::FwtpPerfettoSliceFtraceEventReader<'a>),
-    GpuPowerState(crate::GpuPowerStateFtraceEventReader<'a>),
-    GramCollision(crate::GramCollisionFtraceEventReader<'a>),
-    F2fsLockElapsedTime(crate::F2fsLockElapsedTimeFtraceEventReader<'a>),
-    SchedGroupTracker(crate::SchedGroupTrackerFtraceEventReader<'a>),
-    DpuDispFrameDoneTimeout(crate::DpuDispFrameDoneTimeoutFtraceEventReader<'a>),
-    DpuDispFrameStartTimeout(crate::DpuDispFrameStartTimeoutFtraceEventReader<'a>),
-    MmVmscanMemcgReclaimBegin(crate::MmVmscanMemcgReclaimBeginFtraceEventReader<'a>),
-    MmVmscanMemcgReclaimEnd(crate::MmVmscanMemcgReclaimEndFtraceEventReader<'a>),
-    DpuDispFrameDoneMissing(crate::DpuDispFrameDoneMissingFtraceEventReader<'a>),
-    DpuDispFrameStartMissing(crate::DpuDispFrameStartMissingFtraceEventReader<'a>),
-    PanelSettingsFull(crate::PanelSettingsFullFtraceEventReader<'a>),
-    PanelSettingsLite(crate::PanelSettingsLiteFtraceEventReader<'a>),
-    DpuDispDpuLineUnderrun(crate::DpuDispDpuLineUnderrunFtraceEventReader<'a>),
-    PsciDomainIdleExit(crate::PsciDomainIdleExitFtraceEventReader<'a>),
-    PsciDomainIdleEnter(crate::PsciDomainIdleEnterFtraceEventReader<'a>),
-    LongIrq(crate::LongIrqFtraceEventReader<'a>),
-    LongSoftirq(crate::LongSoftirqFtraceEventReader<'a>),
-    CommonFlags(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Timestamp(f.uint64()?),
-            16 => Self::Pid(f.uint32()?),
-            26 => Self::Print(crate::PrintFtraceEventReader::new(f.bytes()?)),
-            34 => Self::SchedSwitch(crate::SchedSwitchFtraceEventReader::new(f.bytes()?)),
-            90 => {
-                Self::CpuFrequency(crate::CpuFrequencyFtraceEventReader::new(f.bytes()?))
-            }
-            98 => {
-                Self::CpuFrequencyLimits(
-                    crate::CpuFrequencyLimitsFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            106 => Self::CpuIdle(crate::CpuIdleFtraceEventReader::new(f.bytes()?)),
-            114 => {
-                Self::ClockEnable(crate::ClockEnableFtraceEventReader::new(f.bytes()?))
-            }
-            122 => {
-                Self::ClockDisable(crate::ClockDisableFtraceEventReader::new(f.bytes()?))
-            }
-            130 => {
-                Self::ClockSetRate(crate::ClockSetRateFtraceEventReader::new(f.bytes()?))
-            }
-            138 => {
-                Self::SchedWakeup(crate::SchedWakeupFtraceEventReader::new(f.bytes()?))
-            }
-            146 => {
-                Self::SchedBlockedReason(
-                    crate::SchedBlockedReasonFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            154 => {
-                Self::SchedCpuHotplug(
-                    crate::SchedCpuHotplugFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            162 => {
-                Self::SchedWaking(crate::SchedWakingFtraceEventReader::new(f.bytes()?))
-            }
-            170 => Self::IpiEntry(crate::IpiEntryFtraceEventReader::new(f.bytes()?)),
-            178 => Self::IpiExit(crate::IpiExitFtraceEventReader::new(f.bytes()?)),
-            186 => Self::IpiRaise(crate::IpiRaiseFtraceEventReader::new(f.bytes()?)),
-            194 => {
-                Self::SoftirqEntry(crate::SoftirqEntryFtraceEventReader::new(f.bytes()?))
-            }
-            202 => {
-                Self::SoftirqExit(crate::SoftirqExitFtraceEventReader::new(f.bytes()?))
-            }
-            210 => {
-                Self::SoftirqRaise(crate::SoftirqRaiseFtraceEventReader::new(f.bytes()?))
-            }
-            218 => Self::I2cRead(crate::I2cReadFtraceEventReader::new(f.bytes()?)),
-            226 => Self::I2cWrite(crate::I2cWriteFtraceEventReader::new(f.bytes()?)),
-            234 => Self::I2cResult(crate::I2cResultFtraceEventReader::new(f.bytes()?)),
-            242 => Self::I2cReply(crate::I2cReplyFtraceEventReader::new(f.bytes()?)),
-            250 => Self::SmbusRead(crate::SmbusReadFtraceEventReader::new(f.bytes()?)),
-            258 => Self::SmbusWrite(crate::SmbusWriteFtraceEventReader::new(f.bytes()?)),
-            266 => {
-                Self::SmbusResult(crate::SmbusResultFtraceEventReader::new(f.bytes()?))
-            }
-            274 => Self::SmbusReply(crate::SmbusReplyFtraceEventReader::new(f.bytes()?)),
-            282 => {
-                Self::LowmemoryKill(
-                    crate::LowmemoryKillFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            290 => {
-                Self::IrqHandlerEntry(
-                    crate::IrqHandlerEntryFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            298 => {
-                Self::IrqHandlerExit(
-                    crate::IrqHandlerExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            306 => Self::SyncPt(crate::SyncPtFtraceEventReader::new(f.bytes()?)),
-            314 => {
-                Self::SyncTimeline(crate::SyncTimelineFtraceEventReader::new(f.bytes()?))
-            }
-            322 => Self::SyncWait(crate::SyncWaitFtraceEventReader::new(f.bytes()?)),
-            330 => {
-                Self::Ext4DaWriteBegin(
-                    crate::Ext4DaWriteBeginFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            338 => {
-                Self::Ext4DaWriteEnd(
-                    crate::Ext4DaWriteEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            346 => {
-                Self::Ext4SyncFileEnter(
-                    crate::Ext4SyncFileEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            354 => {
-                Self::Ext4SyncFileExit(
-                    crate::Ext4SyncFileExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            362 => {
-                Self::BlockRqIssue(crate::BlockRqIssueFtraceEventReader::new(f.bytes()?))
-            }
-            370 => {
-                Self::MmVmscanDirectReclaimBegin(
-                    crate::MmVmscanDirectReclaimBeginFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            378 => {
-                Self::MmVmscanDirectReclaimEnd(
-                    crate::MmVmscanDirectReclaimEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            386 => {
-                Self::MmVmscanKswapdWake(
-                    crate::MmVmscanKswapdWakeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            394 => {
-                Self::MmVmscanKswapdSleep(
-                    crate::MmVmscanKswapdSleepFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            402 => {
-                Self::BinderTransaction(
-                    crate::BinderTransactionFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            410 => {
-                Self::BinderTransactionReceived(
-                    crate::BinderTransactionReceivedFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            418 => {
-                Self::BinderSetPriority(
-                    crate::BinderSetPriorityFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            426 => Self::BinderLock(crate::BinderLockFtraceEventReader::new(f.bytes()?)),
-            434 => {
-                Self::BinderLocked(crate::BinderLockedFtraceEventReader::new(f.bytes()?))
-            }
-            442 => {
-                Self::BinderUnlock(crate::BinderUnlockFtraceEventReader::new(f.bytes()?))
-            }
-            450 => {
-                Self::WorkqueueActivateWork(
-                    crate::WorkqueueActivateWorkFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            458 => {
-                Self::WorkqueueExecuteEnd(
-                    crate::WorkqueueExecuteEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            466 => {
-                Self::WorkqueueExecuteStart(
-                    crate::WorkqueueExecuteStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            474 => {
-                Self::WorkqueueQueueWork(
-                    crate::WorkqueueQueueWorkFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            482 => {
-                Self::RegulatorDisable(
-                    crate::RegulatorDisableFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            490 => {
-                Self::RegulatorDisableComplete(
-                    crate::RegulatorDisableCompleteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            498 => {
-                Self::RegulatorEnable(
-                    crate::RegulatorEnableFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            506 => {
-                Self::RegulatorEnableComplete(
-                    crate::RegulatorEnableCompleteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            514 => {
-                Self::RegulatorEnableDelay(
-                    crate::RegulatorEnableDelayFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            522 => {
-                Self::RegulatorSetVoltage(
-                    crate::RegulatorSetVoltageFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            530 => {
-                Self::RegulatorSetVoltageComplete(
-                    crate::RegulatorSetVoltageCompleteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            538 => {
-                Self::CgroupAttachTask(
-                    crate::CgroupAttachTaskFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            546 => {
-                Self::CgroupMkdir(crate::CgroupMkdirFtraceEventReader::new(f.bytes()?))
-            }
-            554 => {
-                Self::CgroupRemount(
-                    crate::CgroupRemountFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            562 => {
-                Self::CgroupRmdir(crate::CgroupRmdirFtraceEventReader::new(f.bytes()?))
-            }
-            570 => {
-                Self::CgroupTransferTasks(
-                    crate::CgroupTransferTasksFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            578 => {
-                Self::CgroupDestroyRoot(
-                    crate::CgroupDestroyRootFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            586 => {
-                Self::CgroupRelease(
-                    crate::CgroupReleaseFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            594 => {
-                Self::CgroupRename(crate::CgroupRenameFtraceEventReader::new(f.bytes()?))
-            }
-            602 => {
-                Self::CgroupSetupRoot(
-                    crate::CgroupSetupRootFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            610 => {
-                Self::MdpCmdKickoff(
-                    crate::MdpCmdKickoffFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            618 => Self::MdpCommit(crate::MdpCommitFtraceEventReader::new(f.bytes()?)),
-            626 => {
-                Self::MdpPerfSetOt(crate::MdpPerfSetOtFtraceEventReader::new(f.bytes()?))
-            }
-            634 => {
-                Self::MdpSsppChange(
-                    crate::MdpSsppChangeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            642 => {
-                Self::TracingMarkWrite(
-                    crate::TracingMarkWriteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            650 => {
-                Self::MdpCmdPingpongDone(
-                    crate::MdpCmdPingpongDoneFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            658 => {
-                Self::MdpCompareBw(crate::MdpCompareBwFtraceEventReader::new(f.bytes()?))
-            }
-            666 => {
-                Self::MdpPerfSetPanicLuts(
-                    crate::MdpPerfSetPanicLutsFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            674 => Self::MdpSsppSet(crate::MdpSsppSetFtraceEventReader::new(f.bytes()?)),
-            682 => {
-                Self::MdpCmdReadptrDone(
-                    crate::MdpCmdReadptrDoneFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            690 => Self::MdpMisrCrc(crate::MdpMisrCrcFtraceEventReader::new(f.bytes()?)),
-            698 => {
-                Self::MdpPerfSetQosLuts(
-                    crate::MdpPerfSetQosLutsFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            706 => {
-                Self::MdpTraceCounter(
-                    crate::MdpTraceCounterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            714 => {
-                Self::MdpCmdReleaseBw(
-                    crate::MdpCmdReleaseBwFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            722 => {
-                Self::MdpMixerUpdate(
-                    crate::MdpMixerUpdateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            730 => {
-                Self::MdpPerfSetWmLevels(
-                    crate::MdpPerfSetWmLevelsFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            738 => {
-                Self::MdpVideoUnderrunDone(
-                    crate::MdpVideoUnderrunDoneFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            746 => {
-                Self::MdpCmdWaitPingpong(
-                    crate::MdpCmdWaitPingpongFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            754 => {
-                Self::MdpPerfPrefillCalc(
-                    crate::MdpPerfPrefillCalcFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            762 => {
-                Self::MdpPerfUpdateBus(
-                    crate::MdpPerfUpdateBusFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            770 => {
-                Self::RotatorBwAoAsContext(
-                    crate::RotatorBwAoAsContextFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            778 => {
-                Self::MmFilemapAddToPageCache(
-                    crate::MmFilemapAddToPageCacheFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            786 => {
-                Self::MmFilemapDeleteFromPageCache(
-                    crate::MmFilemapDeleteFromPageCacheFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            794 => {
-                Self::MmCompactionBegin(
-                    crate::MmCompactionBeginFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            802 => {
-                Self::MmCompactionDeferCompaction(
-                    crate::MmCompactionDeferCompactionFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            810 => {
-                Self::MmCompactionDeferred(
-                    crate::MmCompactionDeferredFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            818 => {
-                Self::MmCompactionDeferReset(
-                    crate::MmCompactionDeferResetFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            826 => {
-                Self::MmCompactionEnd(
-                    crate::MmCompactionEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            834 => {
-                Self::MmCompactionFinished(
-                    crate::MmCompactionFinishedFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            842 => {
-                Self::MmCompactionIsolateFreepages(
-                    crate::MmCompactionIsolateFreepagesFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            850 => {
-                Self::MmCompactionIsolateMigratepages(
-                    crate::MmCompactionIsolateMigratepagesFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            858 => {
-                Self::MmCompactionKcompactdSleep(
-                    crate::MmCompactionKcompactdSleepFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            866 => {
-                Self::MmCompactionKcompactdWake(
-                    crate::MmCompactionKcompactdWakeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            874 => {
-                Self::MmCompactionMigratepages(
-                    crate::MmCompactionMigratepagesFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            882 => {
-                Self::MmCompactionSuitable(
-                    crate::MmCompactionSuitableFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            890 => {
-                Self::MmCompactionTryToCompactPages(
-                    crate::MmCompactionTryToCompactPagesFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            898 => {
-                Self::MmCompactionWakeupKcompactd(
-                    crate::MmCompactionWakeupKcompactdFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            906 => {
-                Self::SuspendResume(
-                    crate::SuspendResumeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            914 => {
-                Self::SchedWakeupNew(
-                    crate::SchedWakeupNewFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            922 => {
-                Self::BlockBioBackmerge(
-                    crate::BlockBioBackmergeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            930 => {
-                Self::BlockBioBounce(
-                    crate::BlockBioBounceFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            938 => {
-                Self::BlockBioComplete(
-                    crate::BlockBioCompleteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            946 => {
-                Self::BlockBioFrontmerge(
-                    crate::BlockBioFrontmergeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            954 => {
-                Self::BlockBioQueue(
-                    crate::BlockBioQueueFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            962 => {
-                Self::BlockBioRemap(
-                    crate::BlockBioRemapFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            970 => {
-                Self::BlockDirtyBuffer(
-                    crate::BlockDirtyBufferFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            978 => Self::BlockGetrq(crate::BlockGetrqFtraceEventReader::new(f.bytes()?)),
-            986 => Self::BlockPlug(crate::BlockPlugFtraceEventReader::new(f.bytes()?)),
-            994 => {
-                Self::BlockRqAbort(crate::BlockRqAbortFtraceEventReader::new(f.bytes()?))
-            }
-            1002 => {
-                Self::BlockRqComplete(
-                    crate::BlockRqCompleteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1010 => {
-                Self::BlockRqInsert(
-                    crate::BlockRqInsertFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1026 => {
-                Self::BlockRqRemap(crate::BlockRqRemapFtraceEventReader::new(f.bytes()?))
-            }
-            1034 => {
-                Self::BlockRqRequeue(
-                    crate::BlockRqRequeueFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1042 => {
-                Self::BlockSleeprq(crate::BlockSleeprqFtraceEventReader::new(f.bytes()?))
-            }
-            1050 => Self::BlockSplit(crate::BlockSplitFtraceEventReader::new(f.bytes()?)),
-            1058 => {
-                Self::BlockTouchBuffer(
-                    crate::BlockTouchBufferFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1066 => {
-                Self::BlockUnplug(crate::BlockUnplugFtraceEventReader::new(f.bytes()?))
-            }
-            1074 => {
-                Self::Ext4AllocDaBlocks(
-                    crate::Ext4AllocDaBlocksFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1082 => {
-                Self::Ext4AllocateBlocks(
-                    crate::Ext4AllocateBlocksFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1090 => {
-                Self::Ext4AllocateInode(
-                    crate::Ext4AllocateInodeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1098 => {
-                Self::Ext4BeginOrderedTruncate(
-                    crate::Ext4BeginOrderedTruncateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1106 => {
-                Self::Ext4CollapseRange(
-                    crate::Ext4CollapseRangeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1114 => {
-                Self::Ext4DaReleaseSpace(
-                    crate::Ext4DaReleaseSpaceFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1122 => {
-                Self::Ext4DaReserveSpace(
-                    crate::Ext4DaReserveSpaceFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1130 => {
-                Self::Ext4DaUpdateReserveSpace(
-                    crate::Ext4DaUpdateReserveSpaceFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1138 => {
-                Self::Ext4DaWritePages(
-                    crate::Ext4DaWritePagesFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1146 => {
-                Self::Ext4DaWritePagesExtent(
-                    crate::Ext4DaWritePagesExtentFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1154 => {
-                Self::Ext4DirectIOEnter(
-                    crate::Ext4DirectIOEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1162 => {
-                Self::Ext4DirectIOExit(
-                    crate::Ext4DirectIOExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1170 => {
-                Self::Ext4DiscardBlocks(
-                    crate::Ext4DiscardBlocksFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1178 => {
-                Self::Ext4DiscardPreallocations(
-                    crate::Ext4DiscardPreallocationsFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1186 => {
-                Self::Ext4DropInode(
-                    crate::Ext4DropInodeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1194 => {
-                Self::Ext4EsCacheExtent(
-                    crate::Ext4EsCacheExtentFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1202 => {
-                Self::Ext4EsFindDelayedExtentRangeEnter(
-                    crate::Ext4EsFindDelayedExtentRangeEnterFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            1210 => {
-                Self::Ext4EsFindDelayedExtentRangeExit(
-                    crate::Ext4EsFindDelayedExtentRangeExitFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            1218 => {
-                Self::Ext4EsInsertExtent(
-                    crate::Ext4EsInsertExtentFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1226 => {
-                Self::Ext4EsLookupExtentEnter(
-                    crate::Ext4EsLookupExtentEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1234 => {
-                Self::Ext4EsLookupExtentExit(
-                    crate::Ext4EsLookupExtentExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1242 => {
-                Self::Ext4EsRemoveExtent(
-                    crate::Ext4EsRemoveExtentFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1250 => {
-                Self::Ext4EsShrink(crate::Ext4EsShrinkFtraceEventReader::new(f.bytes()?))
-            }
-            1258 => {
-                Self::Ext4EsShrinkCount(
-                    crate::Ext4EsShrinkCountFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1266 => {
-                Self::Ext4EsShrinkScanEnter(
-                    crate::Ext4EsShrinkScanEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1274 => {
-                Self::Ext4EsShrinkScanExit(
-                    crate::Ext4EsShrinkScanExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1282 => {
-                Self::Ext4EvictInode(
-                    crate::Ext4EvictInodeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1290 => {
-                Self::Ext4ExtConvertToInitializedEnter(
-                    crate::Ext4ExtConvertToInitializedEnterFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            1298 => {
-                Self::Ext4ExtConvertToInitializedFastpath(
-                    crate::Ext4ExtConvertToInitializedFastpathFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            1306 => {
-                Self::Ext4ExtHandleUnwrittenExtents(
-                    crate::Ext4ExtHandleUnwrittenExtentsFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            1314 => {
-                Self::Ext4ExtInCache(
-                    crate::Ext4ExtInCacheFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1322 => {
-                Self::Ext4ExtLoadExtent(
-                    crate::Ext4ExtLoadExtentFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1330 => {
-                Self::Ext4ExtMapBlocksEnter(
-                    crate::Ext4ExtMapBlocksEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1338 => {
-                Self::Ext4ExtMapBlocksExit(
-                    crate::Ext4ExtMapBlocksExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1346 => {
-                Self::Ext4ExtPutInCache(
-                    crate::Ext4ExtPutInCacheFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1354 => {
-                Self::Ext4ExtRemoveSpace(
-                    crate::Ext4ExtRemoveSpaceFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1362 => {
-                Self::Ext4ExtRemoveSpaceDone(
-                    crate::Ext4ExtRemoveSpaceDoneFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1370 => {
-                Self::Ext4ExtRmIdx(crate::Ext4ExtRmIdxFtraceEventReader::new(f.bytes()?))
-            }
-            1378 => {
-                Self::Ext4ExtRmLeaf(
-                    crate::Ext4ExtRmLeafFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1386 => {
-                Self::Ext4ExtShowExtent(
-                    crate::Ext4ExtShowExtentFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1394 => {
-                Self::Ext4FallocateEnter(
-                    crate::Ext4FallocateEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1402 => {
-                Self::Ext4FallocateExit(
-                    crate::Ext4FallocateExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1410 => {
-                Self::Ext4FindDelallocRange(
-                    crate::Ext4FindDelallocRangeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1418 => Self::Ext4Forget(crate::Ext4ForgetFtraceEventReader::new(f.bytes()?)),
-            1426 => {
-                Self::Ext4FreeBlocks(
-                    crate::Ext4FreeBlocksFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1434 => {
-                Self::Ext4FreeInode(
-                    crate::Ext4FreeInodeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1442 => {
-                Self::Ext4GetImpliedClusterAllocExit(
-                    crate::Ext4GetImpliedClusterAllocExitFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            1450 => {
-                Self::Ext4GetReservedClusterAlloc(
-                    crate::Ext4GetReservedClusterAllocFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1458 => {
-                Self::Ext4IndMapBlocksEnter(
-                    crate::Ext4IndMapBlocksEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1466 => {
-                Self::Ext4IndMapBlocksExit(
-                    crate::Ext4IndMapBlocksExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1474 => {
-                Self::Ext4InsertRange(
-                    crate::Ext4InsertRangeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1482 => {
-                Self::Ext4Invalidatepage(
-                    crate::Ext4InvalidatepageFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1490 => {
-                Self::Ext4JournalStart(
-                    crate::Ext4JournalStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1498 => {
-                Self::Ext4JournalStartReserved(
-                    crate::Ext4JournalStartReservedFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1506 => {
-                Self::Ext4JournalledInvalidatepage(
-                    crate::Ext4JournalledInvalidatepageFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1514 => {
-                Self::Ext4JournalledWriteEnd(
-                    crate::Ext4JournalledWriteEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1522 => {
-                Self::Ext4LoadInode(
-                    crate::Ext4LoadInodeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1530 => {
-                Self::Ext4LoadInodeBitmap(
-                    crate::Ext4LoadInodeBitmapFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1538 => {
-                Self::Ext4MarkInodeDirty(
-                    crate::Ext4MarkInodeDirtyFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1546 => {
-                Self::Ext4MbBitmapLoad(
-                    crate::Ext4MbBitmapLoadFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1554 => {
-                Self::Ext4MbBuddyBitmapLoad(
-                    crate::Ext4MbBuddyBitmapLoadFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1562 => {
-                Self::Ext4MbDiscardPreallocations(
-                    crate::Ext4MbDiscardPreallocationsFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1570 => {
-                Self::Ext4MbNewGroupPa(
-                    crate::Ext4MbNewGroupPaFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1578 => {
-                Self::Ext4MbNewInodePa(
-                    crate::Ext4MbNewInodePaFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1586 => {
-                Self::Ext4MbReleaseGroupPa(
-                    crate::Ext4MbReleaseGroupPaFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1594 => {
-                Self::Ext4MbReleaseInodePa(
-                    crate::Ext4MbReleaseInodePaFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1602 => {
-                Self::Ext4MballocAlloc(
-                    crate::Ext4MballocAllocFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1610 => {
-                Self::Ext4MballocDiscard(
-                    crate::Ext4MballocDiscardFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1618 => {
-                Self::Ext4MballocFree(
-                    crate::Ext4MballocFreeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1626 => {
-                Self::Ext4MballocPrealloc(
-                    crate::Ext4MballocPreallocFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1634 => {
-                Self::Ext4OtherInodeUpdateTime(
-                    crate::Ext4OtherInodeUpdateTimeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1642 => {
-                Self::Ext4PunchHole(
-                    crate::Ext4PunchHoleFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1650 => {
-                Self::Ext4ReadBlockBitmapLoad(
-                    crate::Ext4ReadBlockBitmapLoadFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1658 => {
-                Self::Ext4Readpage(crate::Ext4ReadpageFtraceEventReader::new(f.bytes()?))
-            }
-            1666 => {
-                Self::Ext4Releasepage(
-                    crate::Ext4ReleasepageFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1674 => {
-                Self::Ext4RemoveBlocks(
-                    crate::Ext4RemoveBlocksFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1682 => {
-                Self::Ext4RequestBlocks(
-                    crate::Ext4RequestBlocksFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1690 => {
-                Self::Ext4RequestInode(
-                    crate::Ext4RequestInodeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1698 => Self::Ext4SyncFs(crate::Ext4SyncFsFtraceEventReader::new(f.bytes()?)),
-            1706 => {
-                Self::Ext4TrimAllFree(
-                    crate::Ext4TrimAllFreeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1714 => {
-                Self::Ext4TrimExtent(
-                    crate::Ext4TrimExtentFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1722 => {
-                Self::Ext4TruncateEnter(
-                    crate::Ext4TruncateEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1730 => {
-                Self::Ext4TruncateExit(
-                    crate::Ext4TruncateExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1738 => {
-                Self::Ext4UnlinkEnter(
-                    crate::Ext4UnlinkEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1746 => {
-                Self::Ext4UnlinkExit(
-                    crate::Ext4UnlinkExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1754 => {
-                Self::Ext4WriteBegin(
-                    crate::Ext4WriteBeginFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1842 => {
-                Self::Ext4WriteEnd(crate::Ext4WriteEndFtraceEventReader::new(f.bytes()?))
-            }
-            1850 => {
-                Self::Ext4Writepage(
-                    crate::Ext4WritepageFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1858 => {
-                Self::Ext4Writepages(
-                    crate::Ext4WritepagesFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1866 => {
-                Self::Ext4WritepagesResult(
-                    crate::Ext4WritepagesResultFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1874 => {
-                Self::Ext4ZeroRange(
-                    crate::Ext4ZeroRangeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1882 => {
-                Self::TaskNewtask(crate::TaskNewtaskFtraceEventReader::new(f.bytes()?))
-            }
-            1890 => Self::TaskRename(crate::TaskRenameFtraceEventReader::new(f.bytes()?)),
-            1898 => {
-                Self::SchedProcessExec(
-                    crate::SchedProcessExecFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1906 => {
-                Self::SchedProcessExit(
-                    crate::SchedProcessExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1914 => {
-                Self::SchedProcessFork(
-                    crate::SchedProcessForkFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1922 => {
-                Self::SchedProcessFree(
-                    crate::SchedProcessFreeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1930 => {
-                Self::SchedProcessHang(
-                    crate::SchedProcessHangFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1938 => {
-                Self::SchedProcessWait(
-                    crate::SchedProcessWaitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1946 => {
-                Self::F2fsDoSubmitBio(
-                    crate::F2fsDoSubmitBioFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1954 => {
-                Self::F2fsEvictInode(
-                    crate::F2fsEvictInodeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1962 => {
-                Self::F2fsFallocate(
-                    crate::F2fsFallocateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1970 => {
-                Self::F2fsGetDataBlock(
-                    crate::F2fsGetDataBlockFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1978 => {
-                Self::F2fsGetVictim(
-                    crate::F2fsGetVictimFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            1986 => Self::F2fsIget(crate::F2fsIgetFtraceEventReader::new(f.bytes()?)),
-            1994 => {
-                Self::F2fsIgetExit(crate::F2fsIgetExitFtraceEventReader::new(f.bytes()?))
-            }
-            2002 => {
-                Self::F2fsNewInode(crate::F2fsNewInodeFtraceEventReader::new(f.bytes()?))
-            }
-            2010 => {
-                Self::F2fsReadpage(crate::F2fsReadpageFtraceEventReader::new(f.bytes()?))
-            }
-            2018 => {
-                Self::F2fsReserveNewBlock(
-                    crate::F2fsReserveNewBlockFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2026 => {
-                Self::F2fsSetPageDirty(
-                    crate::F2fsSetPageDirtyFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2034 => {
-                Self::F2fsSubmitWritePage(
-                    crate::F2fsSubmitWritePageFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2042 => {
-                Self::F2fsSyncFileEnter(
-                    crate::F2fsSyncFileEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2050 => {
-                Self::F2fsSyncFileExit(
-                    crate::F2fsSyncFileExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2058 => Self::F2fsSyncFs(crate::F2fsSyncFsFtraceEventReader::new(f.bytes()?)),
-            2066 => {
-                Self::F2fsTruncate(crate::F2fsTruncateFtraceEventReader::new(f.bytes()?))
-            }
-            2074 => {
-                Self::F2fsTruncateBlocksEnter(
-                    crate::F2fsTruncateBlocksEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2082 => {
-                Self::F2fsTruncateBlocksExit(
-                    crate::F2fsTruncateBlocksExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2090 => {
-                Self::F2fsTruncateDataBlocksRange(
-                    crate::F2fsTruncateDataBlocksRangeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2098 => {
-                Self::F2fsTruncateInodeBlocksEnter(
-                    crate::F2fsTruncateInodeBlocksEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2106 => {
-                Self::F2fsTruncateInodeBlocksExit(
-                    crate::F2fsTruncateInodeBlocksExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2114 => {
-                Self::F2fsTruncateNode(
-                    crate::F2fsTruncateNodeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2122 => {
-                Self::F2fsTruncateNodesEnter(
-                    crate::F2fsTruncateNodesEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2130 => {
-                Self::F2fsTruncateNodesExit(
-                    crate::F2fsTruncateNodesExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2138 => {
-                Self::F2fsTruncatePartialNodes(
-                    crate::F2fsTruncatePartialNodesFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2146 => {
-                Self::F2fsUnlinkEnter(
-                    crate::F2fsUnlinkEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2154 => {
-                Self::F2fsUnlinkExit(
-                    crate::F2fsUnlinkExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2162 => {
-                Self::F2fsVmPageMkwrite(
-                    crate::F2fsVmPageMkwriteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2170 => {
-                Self::F2fsWriteBegin(
-                    crate::F2fsWriteBeginFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2178 => {
-                Self::F2fsWriteCheckpoint(
-                    crate::F2fsWriteCheckpointFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2186 => {
-                Self::F2fsWriteEnd(crate::F2fsWriteEndFtraceEventReader::new(f.bytes()?))
-            }
-            2194 => {
-                Self::AllocPagesIommuEnd(
-                    crate::AllocPagesIommuEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2202 => {
-                Self::AllocPagesIommuFail(
-                    crate::AllocPagesIommuFailFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2210 => {
-                Self::AllocPagesIommuStart(
-                    crate::AllocPagesIommuStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2218 => {
-                Self::AllocPagesSysEnd(
-                    crate::AllocPagesSysEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2226 => {
-                Self::AllocPagesSysFail(
-                    crate::AllocPagesSysFailFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2234 => {
-                Self::AllocPagesSysStart(
-                    crate::AllocPagesSysStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2242 => {
-                Self::DmaAllocContiguousRetry(
-                    crate::DmaAllocContiguousRetryFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2250 => {
-                Self::IommuMapRange(
-                    crate::IommuMapRangeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2258 => {
-                Self::IommuSecPtblMapRangeEnd(
-                    crate::IommuSecPtblMapRangeEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2266 => {
-                Self::IommuSecPtblMapRangeStart(
-                    crate::IommuSecPtblMapRangeStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2274 => {
-                Self::IonAllocBufferEnd(
-                    crate::IonAllocBufferEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2282 => {
-                Self::IonAllocBufferFail(
-                    crate::IonAllocBufferFailFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2290 => {
-                Self::IonAllocBufferFallback(
-                    crate::IonAllocBufferFallbackFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2298 => {
-                Self::IonAllocBufferStart(
-                    crate::IonAllocBufferStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2306 => {
-                Self::IonCpAllocRetry(
-                    crate::IonCpAllocRetryFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2314 => {
-                Self::IonCpSecureBufferEnd(
-                    crate::IonCpSecureBufferEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2322 => {
-                Self::IonCpSecureBufferStart(
-                    crate::IonCpSecureBufferStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2330 => {
-                Self::IonPrefetching(
-                    crate::IonPrefetchingFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2338 => {
-                Self::IonSecureCmaAddToPoolEnd(
-                    crate::IonSecureCmaAddToPoolEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2346 => {
-                Self::IonSecureCmaAddToPoolStart(
-                    crate::IonSecureCmaAddToPoolStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2354 => {
-                Self::IonSecureCmaAllocateEnd(
-                    crate::IonSecureCmaAllocateEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2362 => {
-                Self::IonSecureCmaAllocateStart(
-                    crate::IonSecureCmaAllocateStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2370 => {
-                Self::IonSecureCmaShrinkPoolEnd(
-                    crate::IonSecureCmaShrinkPoolEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2378 => {
-                Self::IonSecureCmaShrinkPoolStart(
-                    crate::IonSecureCmaShrinkPoolStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2386 => Self::Kfree(crate::KfreeFtraceEventReader::new(f.bytes()?)),
-            2394 => Self::Kmalloc(crate::KmallocFtraceEventReader::new(f.bytes()?)),
-            2402 => {
-                Self::KmallocNode(crate::KmallocNodeFtraceEventReader::new(f.bytes()?))
-            }
-            2410 => {
-                Self::KmemCacheAlloc(
-                    crate::KmemCacheAllocFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2418 => {
-                Self::KmemCacheAllocNode(
-                    crate::KmemCacheAllocNodeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2426 => {
-                Self::KmemCacheFree(
-                    crate::KmemCacheFreeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2434 => {
-                Self::MigratePagesEnd(
-                    crate::MigratePagesEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2442 => {
-                Self::MigratePagesStart(
-                    crate::MigratePagesStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2450 => {
-                Self::MigrateRetry(crate::MigrateRetryFtraceEventReader::new(f.bytes()?))
-            }
-            2458 => {
-                Self::MmPageAlloc(crate::MmPageAllocFtraceEventReader::new(f.bytes()?))
-            }
-            2466 => {
-                Self::MmPageAllocExtfrag(
-                    crate::MmPageAllocExtfragFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2474 => {
-                Self::MmPageAllocZoneLocked(
-                    crate::MmPageAllocZoneLockedFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2482 => Self::MmPageFree(crate::MmPageFreeFtraceEventReader::new(f.bytes()?)),
-            2490 => {
-                Self::MmPageFreeBatched(
-                    crate::MmPageFreeBatchedFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2498 => {
-                Self::MmPagePcpuDrain(
-                    crate::MmPagePcpuDrainFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2506 => Self::RssStat(crate::RssStatFtraceEventReader::new(f.bytes()?)),
-            2514 => {
-                Self::IonHeapShrink(
-                    crate::IonHeapShrinkFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2522 => {
-                Self::IonHeapGrow(crate::IonHeapGrowFtraceEventReader::new(f.bytes()?))
-            }
-            2530 => Self::FenceInit(crate::FenceInitFtraceEventReader::new(f.bytes()?)),
-            2538 => {
-                Self::FenceDestroy(crate::FenceDestroyFtraceEventReader::new(f.bytes()?))
-            }
-            2546 => {
-                Self::FenceEnableSignal(
-                    crate::FenceEnableSignalFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2554 => {
-                Self::FenceSignaled(
-                    crate::FenceSignaledFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2562 => Self::ClkEnable(crate::ClkEnableFtraceEventReader::new(f.bytes()?)),
-            2570 => Self::ClkDisable(crate::ClkDisableFtraceEventReader::new(f.bytes()?)),
-            2578 => Self::ClkSetRate(crate::ClkSetRateFtraceEventReader::new(f.bytes()?)),
-            2586 => {
-                Self::BinderTransactionAllocBuf(
-                    crate::BinderTransactionAllocBufFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2594 => {
-                Self::SignalDeliver(
-                    crate::SignalDeliverFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2602 => {
-                Self::SignalGenerate(
-                    crate::SignalGenerateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2610 => {
-                Self::OomScoreAdjUpdate(
-                    crate::OomScoreAdjUpdateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2618 => Self::Generic(crate::GenericFtraceEventReader::new(f.bytes()?)),
-            2626 => {
-                Self::MmEventRecord(
-                    crate::MmEventRecordFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2634 => Self::SysEnter(crate::SysEnterFtraceEventReader::new(f.bytes()?)),
-            2642 => Self::SysExit(crate::SysExitFtraceEventReader::new(f.bytes()?)),
-            2650 => Self::Zero(crate::ZeroFtraceEventReader::new(f.bytes()?)),
-            2658 => {
-                Self::GpuFrequency(crate::GpuFrequencyFtraceEventReader::new(f.bytes()?))
-            }
-            2666 => {
-                Self::SdeTracingMarkWrite(
-                    crate::SdeTracingMarkWriteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2674 => Self::MarkVictim(crate::MarkVictimFtraceEventReader::new(f.bytes()?)),
-            2682 => Self::IonStat(crate::IonStatFtraceEventReader::new(f.bytes()?)),
-            2690 => {
-                Self::IonBufferCreate(
-                    crate::IonBufferCreateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2698 => {
-                Self::IonBufferDestroy(
-                    crate::IonBufferDestroyFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2706 => {
-                Self::ScmCallStart(crate::ScmCallStartFtraceEventReader::new(f.bytes()?))
-            }
-            2714 => Self::ScmCallEnd(crate::ScmCallEndFtraceEventReader::new(f.bytes()?)),
-            2722 => {
-                Self::GpuMemTotal(crate::GpuMemTotalFtraceEventReader::new(f.bytes()?))
-            }
-            2730 => {
-                Self::ThermalTemperature(
-                    crate::ThermalTemperatureFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2738 => Self::CdevUpdate(crate::CdevUpdateFtraceEventReader::new(f.bytes()?)),
-            2746 => Self::CpuhpExit(crate::CpuhpExitFtraceEventReader::new(f.bytes()?)),
-            2754 => {
-                Self::CpuhpMultiEnter(
-                    crate::CpuhpMultiEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2762 => Self::CpuhpEnter(crate::CpuhpEnterFtraceEventReader::new(f.bytes()?)),
-            2770 => {
-                Self::CpuhpLatency(crate::CpuhpLatencyFtraceEventReader::new(f.bytes()?))
-            }
-            2778 => {
-                Self::FastrpcDmaStat(
-                    crate::FastrpcDmaStatFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2786 => {
-                Self::DpuTracingMarkWrite(
-                    crate::DpuTracingMarkWriteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2794 => {
-                Self::G2dTracingMarkWrite(
-                    crate::G2dTracingMarkWriteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2802 => {
-                Self::MaliTracingMarkWrite(
-                    crate::MaliTracingMarkWriteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2810 => {
-                Self::DmaHeapStat(crate::DmaHeapStatFtraceEventReader::new(f.bytes()?))
-            }
-            2818 => Self::CpuhpPause(crate::CpuhpPauseFtraceEventReader::new(f.bytes()?)),
-            2826 => {
-                Self::SchedPiSetprio(
-                    crate::SchedPiSetprioFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2834 => {
-                Self::SdeSdeEvtlog(crate::SdeSdeEvtlogFtraceEventReader::new(f.bytes()?))
-            }
-            2842 => {
-                Self::SdeSdePerfCalcCrtc(
-                    crate::SdeSdePerfCalcCrtcFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2850 => {
-                Self::SdeSdePerfCrtcUpdate(
-                    crate::SdeSdePerfCrtcUpdateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2858 => {
-                Self::SdeSdePerfSetQosLuts(
-                    crate::SdeSdePerfSetQosLutsFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2866 => {
-                Self::SdeSdePerfUpdateBus(
-                    crate::SdeSdePerfUpdateBusFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2874 => {
-                Self::RssStatThrottled(
-                    crate::RssStatThrottledFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2882 => {
-                Self::NetifReceiveSkb(
-                    crate::NetifReceiveSkbFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2890 => Self::NetDevXmit(crate::NetDevXmitFtraceEventReader::new(f.bytes()?)),
-            2898 => {
-                Self::InetSockSetState(
-                    crate::InetSockSetStateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2906 => {
-                Self::TcpRetransmitSkb(
-                    crate::TcpRetransmitSkbFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2914 => {
-                Self::CrosEcSensorhubData(
-                    crate::CrosEcSensorhubDataFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2922 => {
-                Self::NapiGroReceiveEntry(
-                    crate::NapiGroReceiveEntryFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2930 => {
-                Self::NapiGroReceiveExit(
-                    crate::NapiGroReceiveExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2938 => Self::KfreeSkb(crate::KfreeSkbFtraceEventReader::new(f.bytes()?)),
-            2946 => {
-                Self::KvmAccessFault(
-                    crate::KvmAccessFaultFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2954 => Self::KvmAckIrq(crate::KvmAckIrqFtraceEventReader::new(f.bytes()?)),
-            2962 => Self::KvmAgeHva(crate::KvmAgeHvaFtraceEventReader::new(f.bytes()?)),
-            2970 => Self::KvmAgePage(crate::KvmAgePageFtraceEventReader::new(f.bytes()?)),
-            2978 => {
-                Self::KvmArmClearDebug(
-                    crate::KvmArmClearDebugFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2986 => {
-                Self::KvmArmSetDreg32(
-                    crate::KvmArmSetDreg32FtraceEventReader::new(f.bytes()?),
-                )
-            }
-            2994 => {
-                Self::KvmArmSetRegset(
-                    crate::KvmArmSetRegsetFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3002 => {
-                Self::KvmArmSetupDebug(
-                    crate::KvmArmSetupDebugFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3010 => Self::KvmEntry(crate::KvmEntryFtraceEventReader::new(f.bytes()?)),
-            3018 => Self::KvmExit(crate::KvmExitFtraceEventReader::new(f.bytes()?)),
-            3026 => Self::KvmFpu(crate::KvmFpuFtraceEventReader::new(f.bytes()?)),
-            3034 => {
-                Self::KvmGetTimerMap(
-                    crate::KvmGetTimerMapFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3042 => {
-                Self::KvmGuestFault(
-                    crate::KvmGuestFaultFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3050 => {
-                Self::KvmHandleSysReg(
-                    crate::KvmHandleSysRegFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3058 => {
-                Self::KvmHvcArm64(crate::KvmHvcArm64FtraceEventReader::new(f.bytes()?))
-            }
-            3066 => Self::KvmIrqLine(crate::KvmIrqLineFtraceEventReader::new(f.bytes()?)),
-            3074 => Self::KvmMmio(crate::KvmMmioFtraceEventReader::new(f.bytes()?)),
-            3082 => {
-                Self::KvmMmioEmulate(
-                    crate::KvmMmioEmulateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3090 => {
-                Self::KvmSetGuestDebug(
-                    crate::KvmSetGuestDebugFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3098 => Self::KvmSetIrq(crate::KvmSetIrqFtraceEventReader::new(f.bytes()?)),
-            3106 => {
-                Self::KvmSetSpteHva(
-                    crate::KvmSetSpteHvaFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3114 => {
-                Self::KvmSetWayFlush(
-                    crate::KvmSetWayFlushFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3122 => {
-                Self::KvmSysAccess(crate::KvmSysAccessFtraceEventReader::new(f.bytes()?))
-            }
-            3130 => {
-                Self::KvmTestAgeHva(
-                    crate::KvmTestAgeHvaFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3138 => {
-                Self::KvmTimerEmulate(
-                    crate::KvmTimerEmulateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3146 => {
-                Self::KvmTimerHrtimerExpire(
-                    crate::KvmTimerHrtimerExpireFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3154 => {
-                Self::KvmTimerRestoreState(
-                    crate::KvmTimerRestoreStateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3162 => {
-                Self::KvmTimerSaveState(
-                    crate::KvmTimerSaveStateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3170 => {
-                Self::KvmTimerUpdateIrq(
-                    crate::KvmTimerUpdateIrqFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3178 => {
-                Self::KvmToggleCache(
-                    crate::KvmToggleCacheFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3186 => {
-                Self::KvmUnmapHvaRange(
-                    crate::KvmUnmapHvaRangeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3194 => {
-                Self::KvmUserspaceExit(
-                    crate::KvmUserspaceExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3202 => {
-                Self::KvmVcpuWakeup(
-                    crate::KvmVcpuWakeupFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3210 => {
-                Self::KvmWfxArm64(crate::KvmWfxArm64FtraceEventReader::new(f.bytes()?))
-            }
-            3218 => Self::TrapReg(crate::TrapRegFtraceEventReader::new(f.bytes()?)),
-            3226 => {
-                Self::VgicUpdateIrqPending(
-                    crate::VgicUpdateIrqPendingFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3234 => {
-                Self::WakeupSourceActivate(
-                    crate::WakeupSourceActivateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3242 => {
-                Self::WakeupSourceDeactivate(
-                    crate::WakeupSourceDeactivateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3250 => {
-                Self::UfshcdCommand(
-                    crate::UfshcdCommandFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3258 => {
-                Self::UfshcdClkGating(
-                    crate::UfshcdClkGatingFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3266 => Self::Console(crate::ConsoleFtraceEventReader::new(f.bytes()?)),
-            3274 => {
-                Self::DrmVblankEvent(
-                    crate::DrmVblankEventFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3282 => {
-                Self::DrmVblankEventDelivered(
-                    crate::DrmVblankEventDeliveredFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3290 => {
-                Self::DrmSchedJob(crate::DrmSchedJobFtraceEventReader::new(f.bytes()?))
-            }
-            3298 => Self::DrmRunJob(crate::DrmRunJobFtraceEventReader::new(f.bytes()?)),
-            3306 => {
-                Self::DrmSchedProcessJob(
-                    crate::DrmSchedProcessJobFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3314 => {
-                Self::DmaFenceInit(crate::DmaFenceInitFtraceEventReader::new(f.bytes()?))
-            }
-            3322 => {
-                Self::DmaFenceEmit(crate::DmaFenceEmitFtraceEventReader::new(f.bytes()?))
-            }
-            3330 => {
-                Self::DmaFenceSignaled(
-                    crate::DmaFenceSignaledFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3338 => {
-                Self::DmaFenceWaitStart(
-                    crate::DmaFenceWaitStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3346 => {
-                Self::DmaFenceWaitEnd(
-                    crate::DmaFenceWaitEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3354 => Self::F2fsIostat(crate::F2fsIostatFtraceEventReader::new(f.bytes()?)),
-            3362 => {
-                Self::F2fsIostatLatency(
-                    crate::F2fsIostatLatencyFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3370 => {
-                Self::SchedCpuUtilCfs(
-                    crate::SchedCpuUtilCfsFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3378 => Self::V4l2Qbuf(crate::V4l2QbufFtraceEventReader::new(f.bytes()?)),
-            3386 => Self::V4l2Dqbuf(crate::V4l2DqbufFtraceEventReader::new(f.bytes()?)),
-            3394 => {
-                Self::Vb2V4l2BufQueue(
-                    crate::Vb2V4l2BufQueueFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3402 => {
-                Self::Vb2V4l2BufDone(
-                    crate::Vb2V4l2BufDoneFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3410 => {
-                Self::Vb2V4l2Qbuf(crate::Vb2V4l2QbufFtraceEventReader::new(f.bytes()?))
-            }
-            3418 => {
-                Self::Vb2V4l2Dqbuf(crate::Vb2V4l2DqbufFtraceEventReader::new(f.bytes()?))
-            }
-            3426 => {
-                Self::DsiCmdFifoStatus(
-                    crate::DsiCmdFifoStatusFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3434 => Self::DsiRx(crate::DsiRxFtraceEventReader::new(f.bytes()?)),
-            3442 => Self::DsiTx(crate::DsiTxFtraceEventReader::new(f.bytes()?)),
-            3450 => {
-                Self::AndroidFsDatareadEnd(
-                    crate::AndroidFsDatareadEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3458 => {
-                Self::AndroidFsDatareadStart(
-                    crate::AndroidFsDatareadStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3466 => {
-                Self::AndroidFsDatawriteEnd(
-                    crate::AndroidFsDatawriteEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3474 => {
-                Self::AndroidFsDatawriteStart(
-                    crate::AndroidFsDatawriteStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3482 => {
-                Self::AndroidFsFsyncEnd(
-                    crate::AndroidFsFsyncEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3490 => {
-                Self::AndroidFsFsyncStart(
-                    crate::AndroidFsFsyncStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3498 => {
-                Self::FuncgraphEntry(
-                    crate::FuncgraphEntryFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3506 => {
-                Self::FuncgraphExit(
-                    crate::FuncgraphExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3514 => {
-                Self::VirtioVideoCmd(
-                    crate::VirtioVideoCmdFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3522 => {
-                Self::VirtioVideoCmdDone(
-                    crate::VirtioVideoCmdDoneFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3530 => {
-                Self::VirtioVideoResourceQueue(
-                    crate::VirtioVideoResourceQueueFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3538 => {
-                Self::VirtioVideoResourceQueueDone(
-                    crate::VirtioVideoResourceQueueDoneFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3546 => {
-                Self::MmShrinkSlabStart(
-                    crate::MmShrinkSlabStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3554 => {
-                Self::MmShrinkSlabEnd(
-                    crate::MmShrinkSlabEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3562 => Self::TrustySmc(crate::TrustySmcFtraceEventReader::new(f.bytes()?)),
-            3570 => {
-                Self::TrustySmcDone(
-                    crate::TrustySmcDoneFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3578 => {
-                Self::TrustyStdCall32(
-                    crate::TrustyStdCall32FtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3586 => {
-                Self::TrustyStdCall32Done(
-                    crate::TrustyStdCall32DoneFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3594 => {
-                Self::TrustyShareMemory(
-                    crate::TrustyShareMemoryFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3602 => {
-                Self::TrustyShareMemoryDone(
-                    crate::TrustyShareMemoryDoneFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3610 => {
-                Self::TrustyReclaimMemory(
-                    crate::TrustyReclaimMemoryFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3618 => {
-                Self::TrustyReclaimMemoryDone(
-                    crate::TrustyReclaimMemoryDoneFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3626 => Self::TrustyIrq(crate::TrustyIrqFtraceEventReader::new(f.bytes()?)),
-            3634 => {
-                Self::TrustyIpcHandleEvent(
-                    crate::TrustyIpcHandleEventFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3642 => {
-                Self::TrustyIpcConnect(
-                    crate::TrustyIpcConnectFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3650 => {
-                Self::TrustyIpcConnectEnd(
-                    crate::TrustyIpcConnectEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3658 => {
-                Self::TrustyIpcWrite(
-                    crate::TrustyIpcWriteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3666 => {
-                Self::TrustyIpcPoll(
-                    crate::TrustyIpcPollFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3682 => {
-                Self::TrustyIpcRead(
-                    crate::TrustyIpcReadFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3690 => {
-                Self::TrustyIpcReadEnd(
-                    crate::TrustyIpcReadEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3698 => {
-                Self::TrustyIpcRx(crate::TrustyIpcRxFtraceEventReader::new(f.bytes()?))
-            }
-            3714 => {
-                Self::TrustyEnqueueNop(
-                    crate::TrustyEnqueueNopFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3722 => {
-                Self::CmaAllocStart(
-                    crate::CmaAllocStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3730 => {
-                Self::CmaAllocInfo(crate::CmaAllocInfoFtraceEventReader::new(f.bytes()?))
-            }
-            3738 => {
-                Self::LwisTracingMarkWrite(
-                    crate::LwisTracingMarkWriteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3746 => {
-                Self::VirtioGpuCmdQueue(
-                    crate::VirtioGpuCmdQueueFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3754 => {
-                Self::VirtioGpuCmdResponse(
-                    crate::VirtioGpuCmdResponseFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3762 => {
-                Self::MaliMaliKCPUCQSSET(
-                    crate::MaliMaliKCPUCQSSETFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3770 => {
-                Self::MaliMaliKCPUCQSWAITSTART(
-                    crate::MaliMaliKCPUCQSWAITSTARTFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3778 => {
-                Self::MaliMaliKCPUCQSWAITEND(
-                    crate::MaliMaliKCPUCQSWAITENDFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3786 => {
-                Self::MaliMaliKCPUFENCESIGNAL(
-                    crate::MaliMaliKCPUFENCESIGNALFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3794 => {
-                Self::MaliMaliKCPUFENCEWAITSTART(
-                    crate::MaliMaliKCPUFENCEWAITSTARTFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3802 => {
-                Self::MaliMaliKCPUFENCEWAITEND(
-                    crate::MaliMaliKCPUFENCEWAITENDFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3810 => Self::HypEnter(crate::HypEnterFtraceEventReader::new(f.bytes()?)),
-            3818 => Self::HypExit(crate::HypExitFtraceEventReader::new(f.bytes()?)),
-            3826 => Self::HostHcall(crate::HostHcallFtraceEventReader::new(f.bytes()?)),
-            3834 => Self::HostSmc(crate::HostSmcFtraceEventReader::new(f.bytes()?)),
-            3842 => {
-                Self::HostMemAbort(crate::HostMemAbortFtraceEventReader::new(f.bytes()?))
-            }
-            3850 => {
-                Self::SuspendResumeMinimal(
-                    crate::SuspendResumeMinimalFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3858 => {
-                Self::MaliMaliCSFINTERRUPTSTART(
-                    crate::MaliMaliCSFINTERRUPTSTARTFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3866 => {
-                Self::MaliMaliCSFINTERRUPTEND(
-                    crate::MaliMaliCSFINTERRUPTENDFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3874 => {
-                Self::SamsungTracingMarkWrite(
-                    crate::SamsungTracingMarkWriteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3882 => {
-                Self::BinderCommand(
-                    crate::BinderCommandFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3890 => {
-                Self::BinderReturn(crate::BinderReturnFtraceEventReader::new(f.bytes()?))
-            }
-            3898 => {
-                Self::SchedSwitchWithCtrs(
-                    crate::SchedSwitchWithCtrsFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3906 => {
-                Self::GpuWorkPeriod(
-                    crate::GpuWorkPeriodFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3914 => Self::RpmStatus(crate::RpmStatusFtraceEventReader::new(f.bytes()?)),
-            3922 => {
-                Self::PanelWriteGeneric(
-                    crate::PanelWriteGenericFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3930 => {
-                Self::SchedMigrateTask(
-                    crate::SchedMigrateTaskFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3938 => {
-                Self::DpuDsiCmdFifoStatus(
-                    crate::DpuDsiCmdFifoStatusFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3946 => Self::DpuDsiRx(crate::DpuDsiRxFtraceEventReader::new(f.bytes()?)),
-            3954 => Self::DpuDsiTx(crate::DpuDsiTxFtraceEventReader::new(f.bytes()?)),
-            3962 => {
-                Self::F2fsBackgroundGc(
-                    crate::F2fsBackgroundGcFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3970 => {
-                Self::F2fsGcBegin(crate::F2fsGcBeginFtraceEventReader::new(f.bytes()?))
-            }
-            3978 => Self::F2fsGcEnd(crate::F2fsGcEndFtraceEventReader::new(f.bytes()?)),
-            3986 => {
-                Self::FastrpcDmaFree(
-                    crate::FastrpcDmaFreeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            3994 => {
-                Self::FastrpcDmaAlloc(
-                    crate::FastrpcDmaAllocFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4002 => {
-                Self::FastrpcDmaUnmap(
-                    crate::FastrpcDmaUnmapFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4010 => {
-                Self::FastrpcDmaMap(
-                    crate::FastrpcDmaMapFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4018 => {
-                Self::GoogleIccEvent(
-                    crate::GoogleIccEventFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4026 => {
-                Self::GoogleIrmEvent(
-                    crate::GoogleIrmEventFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4034 => {
-                Self::DevicePmCallbackStart(
-                    crate::DevicePmCallbackStartFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4042 => {
-                Self::DevicePmCallbackEnd(
-                    crate::DevicePmCallbackEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4050 => {
-                Self::ThermalExynosAcpmBulk(
-                    crate::ThermalExynosAcpmBulkFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4058 => {
-                Self::ThermalExynosAcpmHighOverhead(
-                    crate::ThermalExynosAcpmHighOverheadFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            4066 => Self::DcvshFreq(crate::DcvshFreqFtraceEventReader::new(f.bytes()?)),
-            4074 => {
-                Self::KgslGpuFrequency(
-                    crate::KgslGpuFrequencyFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4082 => {
-                Self::MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPEND(
-                    crate::MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            4090 => {
-                Self::MaliMaliPMMCUHCTLCORESNOTIFYPEND(
-                    crate::MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            4098 => {
-                Self::MaliMaliPMMCUHCTLCOREINACTIVEPEND(
-                    crate::MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            4106 => {
-                Self::MaliMaliPMMCUHCTLMCUONRECHECK(
-                    crate::MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            4114 => {
-                Self::MaliMaliPMMCUHCTLSHADERSCOREOFFPEND(
-                    crate::MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            4122 => {
-                Self::MaliMaliPMMCUHCTLSHADERSPENDOFF(
-                    crate::MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            4130 => {
-                Self::MaliMaliPMMCUHCTLSHADERSPENDON(
-                    crate::MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            4138 => {
-                Self::MaliMaliPMMCUHCTLSHADERSREADYOFF(
-                    crate::MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            4146 => {
-                Self::MaliMaliPMMCUINSLEEP(
-                    crate::MaliMaliPMMCUINSLEEPFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4154 => {
-                Self::MaliMaliPMMCUOFF(
-                    crate::MaliMaliPMMCUOFFFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4162 => {
-                Self::MaliMaliPMMCUON(
-                    crate::MaliMaliPMMCUONFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4170 => {
-                Self::MaliMaliPMMCUONCOREATTRUPDATEPEND(
-                    crate::MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            4178 => {
-                Self::MaliMaliPMMCUONGLBREINITPEND(
-                    crate::MaliMaliPMMCUONGLBREINITPENDFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4186 => {
-                Self::MaliMaliPMMCUONHALT(
-                    crate::MaliMaliPMMCUONHALTFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4194 => {
-                Self::MaliMaliPMMCUONHWCNTDISABLE(
-                    crate::MaliMaliPMMCUONHWCNTDISABLEFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4202 => {
-                Self::MaliMaliPMMCUONHWCNTENABLE(
-                    crate::MaliMaliPMMCUONHWCNTENABLEFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4210 => {
-                Self::MaliMaliPMMCUONPENDHALT(
-                    crate::MaliMaliPMMCUONPENDHALTFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4218 => {
-                Self::MaliMaliPMMCUONPENDSLEEP(
-                    crate::MaliMaliPMMCUONPENDSLEEPFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4226 => {
-                Self::MaliMaliPMMCUONSLEEPINITIATE(
-                    crate::MaliMaliPMMCUONSLEEPINITIATEFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4234 => {
-                Self::MaliMaliPMMCUPENDOFF(
-                    crate::MaliMaliPMMCUPENDOFFFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4242 => {
-                Self::MaliMaliPMMCUPENDONRELOAD(
-                    crate::MaliMaliPMMCUPENDONRELOADFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4250 => {
-                Self::MaliMaliPMMCUPOWERDOWN(
-                    crate::MaliMaliPMMCUPOWERDOWNFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4258 => {
-                Self::MaliMaliPMMCURESETWAIT(
-                    crate::MaliMaliPMMCURESETWAITFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4266 => {
-                Self::BclIrqTrigger(
-                    crate::BclIrqTriggerFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4274 => {
-                Self::KgslAdrenoCmdbatchQueued(
-                    crate::KgslAdrenoCmdbatchQueuedFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4282 => {
-                Self::KgslAdrenoCmdbatchSubmitted(
-                    crate::KgslAdrenoCmdbatchSubmittedFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4290 => {
-                Self::KgslAdrenoCmdbatchSync(
-                    crate::KgslAdrenoCmdbatchSyncFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4298 => {
-                Self::KgslAdrenoCmdbatchRetired(
-                    crate::KgslAdrenoCmdbatchRetiredFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4306 => {
-                Self::PixelMmKswapdWake(
-                    crate::PixelMmKswapdWakeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4314 => {
-                Self::PixelMmKswapdDone(
-                    crate::PixelMmKswapdDoneFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4322 => {
-                Self::SchedWakeupTaskAttr(
-                    crate::SchedWakeupTaskAttrFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4330 => {
-                Self::DevfreqFrequency(
-                    crate::DevfreqFrequencyFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4338 => Self::KprobeEvent(crate::KprobeEventReader::new(f.bytes()?)),
-            4346 => {
-                Self::ParamSetValueCpm(
-                    crate::ParamSetValueCpmFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4354 => Self::DoSysOpen(crate::DoSysOpenFtraceEventReader::new(f.bytes()?)),
-            4362 => Self::OpenExec(crate::OpenExecFtraceEventReader::new(f.bytes()?)),
-            4370 => {
-                Self::BlockIoStart(crate::BlockIoStartFtraceEventReader::new(f.bytes()?))
-            }
-            4378 => {
-                Self::BlockIoDone(crate::BlockIoDoneFtraceEventReader::new(f.bytes()?))
-            }
-            4386 => {
-                Self::MaliGpuPowerState(
-                    crate::MaliGpuPowerStateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4394 => {
-                Self::DpuDispDpuUnderrun(
-                    crate::DpuDispDpuUnderrunFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4402 => {
-                Self::DpuDispVblankIrqEnable(
-                    crate::DpuDispVblankIrqEnableFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4410 => {
-                Self::HrtimerStart(crate::HrtimerStartFtraceEventReader::new(f.bytes()?))
-            }
-            4418 => {
-                Self::HrtimerCancel(
-                    crate::HrtimerCancelFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4426 => {
-                Self::HrtimerExpireEntry(
-                    crate::HrtimerExpireEntryFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4434 => {
-                Self::HrtimerExpireExit(
-                    crate::HrtimerExpireExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4442 => Self::TimerStart(crate::TimerStartFtraceEventReader::new(f.bytes()?)),
-            4450 => {
-                Self::TimerCancel(crate::TimerCancelFtraceEventReader::new(f.bytes()?))
-            }
-            4458 => {
-                Self::TimerExpireEntry(
-                    crate::TimerExpireEntryFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4466 => {
-                Self::TimerExpireExit(
-                    crate::TimerExpireExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4474 => {
-                Self::LocalTimerEntry(
-                    crate::LocalTimerEntryFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4482 => {
-                Self::LocalTimerExit(
-                    crate::LocalTimerExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4490 => {
-                Self::Dwc3AllocRequest(
-                    crate::Dwc3AllocRequestFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4498 => {
-                Self::Dwc3CompleteTrb(
-                    crate::Dwc3CompleteTrbFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4506 => {
-                Self::Dwc3CtrlReq(crate::Dwc3CtrlReqFtraceEventReader::new(f.bytes()?))
-            }
-            4514 => {
-                Self::Dwc3EpDequeue(
-                    crate::Dwc3EpDequeueFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4522 => {
-                Self::Dwc3EpQueue(crate::Dwc3EpQueueFtraceEventReader::new(f.bytes()?))
-            }
-            4530 => Self::Dwc3Event(crate::Dwc3EventFtraceEventReader::new(f.bytes()?)),
-            4538 => {
-                Self::Dwc3FreeRequest(
-                    crate::Dwc3FreeRequestFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4546 => {
-                Self::Dwc3GadgetEpCmd(
-                    crate::Dwc3GadgetEpCmdFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4554 => {
-                Self::Dwc3GadgetEpDisable(
-                    crate::Dwc3GadgetEpDisableFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4562 => {
-                Self::Dwc3GadgetEpEnable(
-                    crate::Dwc3GadgetEpEnableFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4570 => {
-                Self::Dwc3GadgetGenericCmd(
-                    crate::Dwc3GadgetGenericCmdFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4578 => {
-                Self::Dwc3GadgetGiveback(
-                    crate::Dwc3GadgetGivebackFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4586 => {
-                Self::Dwc3PrepareTrb(
-                    crate::Dwc3PrepareTrbFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4594 => Self::Dwc3Readl(crate::Dwc3ReadlFtraceEventReader::new(f.bytes()?)),
-            4602 => Self::Dwc3Writel(crate::Dwc3WritelFtraceEventReader::new(f.bytes()?)),
-            4610 => {
-                Self::CmaAllocFinish(
-                    crate::CmaAllocFinishFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4618 => {
-                Self::MmAllocContigMigrateRangeInfo(
-                    crate::MmAllocContigMigrateRangeInfoFtraceEventReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            4626 => {
-                Self::HostFfaCall(crate::HostFfaCallFtraceEventReader::new(f.bytes()?))
-            }
-            4634 => {
-                Self::DmabufRssStat(
-                    crate::DmabufRssStatFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4642 => Self::IommuIdmap(crate::IommuIdmapFtraceEventReader::new(f.bytes()?)),
-            4650 => {
-                Self::PsciMemProtect(
-                    crate::PsciMemProtectFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4658 => {
-                Self::HypervisorHostHcall(
-                    crate::HypervisorHostHcallFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4666 => {
-                Self::HypervisorHostSmc(
-                    crate::HypervisorHostSmcFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4674 => {
-                Self::HypervisorHypExit(
-                    crate::HypervisorHypExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4682 => {
-                Self::HypervisorIommuIdmap(
-                    crate::HypervisorIommuIdmapFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4690 => {
-                Self::HypervisorPsciMemProtect(
-                    crate::HypervisorPsciMemProtectFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4698 => {
-                Self::HypervisorHostMemAbort(
-                    crate::HypervisorHostMemAbortFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4706 => {
-                Self::HypervisorHypEnter(
-                    crate::HypervisorHypEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4714 => {
-                Self::HypervisorIommuIdmapComplete(
-                    crate::HypervisorIommuIdmapCompleteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4722 => {
-                Self::HypervisorVcpuIllegalTrap(
-                    crate::HypervisorVcpuIllegalTrapFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4730 => {
-                Self::DrmSchedJobAddDep(
-                    crate::DrmSchedJobAddDepFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4738 => {
-                Self::DrmSchedJobDone(
-                    crate::DrmSchedJobDoneFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4746 => {
-                Self::DrmSchedJobQueue(
-                    crate::DrmSchedJobQueueFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4754 => {
-                Self::DrmSchedJobRun(
-                    crate::DrmSchedJobRunFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4762 => {
-                Self::DrmSchedJobUnschedulable(
-                    crate::DrmSchedJobUnschedulableFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4770 => {
-                Self::FwtpPerfettoCounter(
-                    crate::FwtpPerfettoCounterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4778 => {
-                Self::ScsiDispatchCmdError(
-                    crate::ScsiDispatchCmdErrorFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4786 => {
-                Self::ScsiDispatchCmdTimeout(
-                    crate::ScsiDispatchCmdTimeoutFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4794 => {
-                Self::ScsiEhWakeup(crate::ScsiEhWakeupFtraceEventReader::new(f.bytes()?))
-            }
-            4802 => {
-                Self::FwtpPerfettoSlice(
-                    crate::FwtpPerfettoSliceFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4810 => {
-                Self::GpuPowerState(
-                    crate::GpuPowerStateFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4818 => {
-                Self::GramCollision(
-                    crate::GramCollisionFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4826 => {
-                Self::F2fsLockElapsedTime(
-                    crate::F2fsLockElapsedTimeFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4834 => {
-                Self::SchedGroupTracker(
-                    crate::SchedGroupTrackerFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4842 => {
-                Self::DpuDispFrameDoneTimeout(
-                    crate::DpuDispFrameDoneTimeoutFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4850 => {
-                Self::DpuDispFrameStartTimeout(
-                    crate::DpuDispFrameStartTimeoutFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4858 => {
-                Self::MmVmscanMemcgReclaimBegin(
-                    crate::MmVmscanMemcgReclaimBeginFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4866 => {
-                Self::MmVmscanMemcgReclaimEnd(
-                    crate::MmVmscanMemcgReclaimEndFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4874 => {
-                Self::DpuDispFrameDoneMissing(
-                    crate::DpuDispFrameDoneMissingFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4882 => {
-                Self::DpuDispFrameStartMissing(
-                    crate::DpuDispFrameStartMissingFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4890 => {
-                Self::PanelSettingsFull(
-                    crate::PanelSettingsFullFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4898 => {
-                Self::PanelSettingsLite(
-                    crate::PanelSettingsLiteFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4906 => {
-                Self::DpuDispDpuLineUnderrun(
-                    crate::DpuDispDpuLineUnderrunFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4914 => {
-                Self::PsciDomainIdleExit(
-                    crate::PsciDomainIdleExitFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4922 => {
-                Self::PsciDomainIdleEnter(
-                    crate::PsciDomainIdleEnterFtraceEventReader::new(f.bytes()?),
-                )
-            }
-            4930 => Self::LongIrq(crate::LongIrqFtraceEventReader::new(f.bytes()?)),
-            4938 => {
-                Self::LongSoftirq(crate::LongSoftirqFtraceEventReader::new(f.bytes()?))
-            }
-            40 => Self::CommonFlags(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceEvent": FtraceEventReader, FtraceEventField, FtraceEventTable;
+    one {
+        Timestamp(u64) timestamp = 8 as Uint64;
+        Pid(u32) pid = 16 as Uint32;
+        CommonFlags(u32) common_flags = 40 as Uint32;
+    }
+    oneof event {
+        Print(crate::PrintFtraceEventReader<'a>) print = 26 as Message;
+        SchedSwitch(crate::SchedSwitchFtraceEventReader<'a>) sched_switch = 34 as Message;
+        CpuFrequency(crate::CpuFrequencyFtraceEventReader<'a>) cpu_frequency = 90 as Message;
+        CpuFrequencyLimits(crate::CpuFrequencyLimitsFtraceEventReader<'a>) cpu_frequency_limits = 98 as Message;
+        CpuIdle(crate::CpuIdleFtraceEventReader<'a>) cpu_idle = 106 as Message;
+        ClockEnable(crate::ClockEnableFtraceEventReader<'a>) clock_enable = 114 as Message;
+        ClockDisable(crate::ClockDisableFtraceEventReader<'a>) clock_disable = 122 as Message;
+        ClockSetRate(crate::ClockSetRateFtraceEventReader<'a>) clock_set_rate = 130 as Message;
+        SchedWakeup(crate::SchedWakeupFtraceEventReader<'a>) sched_wakeup = 138 as Message;
+        SchedBlockedReason(crate::SchedBlockedReasonFtraceEventReader<'a>) sched_blocked_reason = 146 as Message;
+        SchedCpuHotplug(crate::SchedCpuHotplugFtraceEventReader<'a>) sched_cpu_hotplug = 154 as Message;
+        SchedWaking(crate::SchedWakingFtraceEventReader<'a>) sched_waking = 162 as Message;
+        IpiEntry(crate::IpiEntryFtraceEventReader<'a>) ipi_entry = 170 as Message;
+        IpiExit(crate::IpiExitFtraceEventReader<'a>) ipi_exit = 178 as Message;
+        IpiRaise(crate::IpiRaiseFtraceEventReader<'a>) ipi_raise = 186 as Message;
+        SoftirqEntry(crate::SoftirqEntryFtraceEventReader<'a>) softirq_entry = 194 as Message;
+        SoftirqExit(crate::SoftirqExitFtraceEventReader<'a>) softirq_exit = 202 as Message;
+        SoftirqRaise(crate::SoftirqRaiseFtraceEventReader<'a>) softirq_raise = 210 as Message;
+        I2cRead(crate::I2cReadFtraceEventReader<'a>) i2c_read = 218 as Message;
+        I2cWrite(crate::I2cWriteFtraceEventReader<'a>) i2c_write = 226 as Message;
+        I2cResult(crate::I2cResultFtraceEventReader<'a>) i2c_result = 234 as Message;
+        I2cReply(crate::I2cReplyFtraceEventReader<'a>) i2c_reply = 242 as Message;
+        SmbusRead(crate::SmbusReadFtraceEventReader<'a>) smbus_read = 250 as Message;
+        SmbusWrite(crate::SmbusWriteFtraceEventReader<'a>) smbus_write = 258 as Message;
+        SmbusResult(crate::SmbusResultFtraceEventReader<'a>) smbus_result = 266 as Message;
+        SmbusReply(crate::SmbusReplyFtraceEventReader<'a>) smbus_reply = 274 as Message;
+        LowmemoryKill(crate::LowmemoryKillFtraceEventReader<'a>) lowmemory_kill = 282 as Message;
+        IrqHandlerEntry(crate::IrqHandlerEntryFtraceEventReader<'a>) irq_handler_entry = 290 as Message;
+        IrqHandlerExit(crate::IrqHandlerExitFtraceEventReader<'a>) irq_handler_exit = 298 as Message;
+        SyncPt(crate::SyncPtFtraceEventReader<'a>) sync_pt = 306 as Message;
+        SyncTimeline(crate::SyncTimelineFtraceEventReader<'a>) sync_timeline = 314 as Message;
+        SyncWait(crate::SyncWaitFtraceEventReader<'a>) sync_wait = 322 as Message;
+        Ext4DaWriteBegin(crate::Ext4DaWriteBeginFtraceEventReader<'a>) ext4_da_write_begin = 330 as Message;
+        Ext4DaWriteEnd(crate::Ext4DaWriteEndFtraceEventReader<'a>) ext4_da_write_end = 338 as Message;
+        Ext4SyncFileEnter(crate::Ext4SyncFileEnterFtraceEventReader<'a>) ext4_sync_file_enter = 346 as Message;
+        Ext4SyncFileExit(crate::Ext4SyncFileExitFtraceEventReader<'a>) ext4_sync_file_exit = 354 as Message;
+        BlockRqIssue(crate::BlockRqIssueFtraceEventReader<'a>) block_rq_issue = 362 as Message;
+        MmVmscanDirectReclaimBegin(crate::MmVmscanDirectReclaimBeginFtraceEventReader<'a>) mm_vmscan_direct_reclaim_begin = 370 as Message;
+        MmVmscanDirectReclaimEnd(crate::MmVmscanDirectReclaimEndFtraceEventReader<'a>) mm_vmscan_direct_reclaim_end = 378 as Message;
+        MmVmscanKswapdWake(crate::MmVmscanKswapdWakeFtraceEventReader<'a>) mm_vmscan_kswapd_wake = 386 as Message;
+        MmVmscanKswapdSleep(crate::MmVmscanKswapdSleepFtraceEventReader<'a>) mm_vmscan_kswapd_sleep = 394 as Message;
+        BinderTransaction(crate::BinderTransactionFtraceEventReader<'a>) binder_transaction = 402 as Message;
+        BinderTransactionReceived(crate::BinderTransactionReceivedFtraceEventReader<'a>) binder_transaction_received = 410 as Message;
+        BinderSetPriority(crate::BinderSetPriorityFtraceEventReader<'a>) binder_set_priority = 418 as Message;
+        BinderLock(crate::BinderLockFtraceEventReader<'a>) binder_lock = 426 as Message;
+        BinderLocked(crate::BinderLockedFtraceEventReader<'a>) binder_locked = 434 as Message;
+        BinderUnlock(crate::BinderUnlockFtraceEventReader<'a>) binder_unlock = 442 as Message;
+        WorkqueueActivateWork(crate::WorkqueueActivateWorkFtraceEventReader<'a>) workqueue_activate_work = 450 as Message;
+        WorkqueueExecuteEnd(crate::WorkqueueExecuteEndFtraceEventReader<'a>) workqueue_execute_end = 458 as Message;
+        WorkqueueExecuteStart(crate::WorkqueueExecuteStartFtraceEventReader<'a>) workqueue_execute_start = 466 as Message;
+        WorkqueueQueueWork(crate::WorkqueueQueueWorkFtraceEventReader<'a>) workqueue_queue_work = 474 as Message;
+        RegulatorDisable(crate::RegulatorDisableFtraceEventReader<'a>) regulator_disable = 482 as Message;
+        RegulatorDisableComplete(crate::RegulatorDisableCompleteFtraceEventReader<'a>) regulator_disable_complete = 490 as Message;
+        RegulatorEnable(crate::RegulatorEnableFtraceEventReader<'a>) regulator_enable = 498 as Message;
+        RegulatorEnableComplete(crate::RegulatorEnableCompleteFtraceEventReader<'a>) regulator_enable_complete = 506 as Message;
+        RegulatorEnableDelay(crate::RegulatorEnableDelayFtraceEventReader<'a>) regulator_enable_delay = 514 as Message;
+        RegulatorSetVoltage(crate::RegulatorSetVoltageFtraceEventReader<'a>) regulator_set_voltage = 522 as Message;
+        RegulatorSetVoltageComplete(crate::RegulatorSetVoltageCompleteFtraceEventReader<'a>) regulator_set_voltage_complete = 530 as Message;
+        CgroupAttachTask(crate::CgroupAttachTaskFtraceEventReader<'a>) cgroup_attach_task = 538 as Message;
+        CgroupMkdir(crate::CgroupMkdirFtraceEventReader<'a>) cgroup_mkdir = 546 as Message;
+        CgroupRemount(crate::CgroupRemountFtraceEventReader<'a>) cgroup_remount = 554 as Message;
+        CgroupRmdir(crate::CgroupRmdirFtraceEventReader<'a>) cgroup_rmdir = 562 as Message;
+        CgroupTransferTasks(crate::CgroupTransferTasksFtraceEventReader<'a>) cgroup_transfer_tasks = 570 as Message;
+        CgroupDestroyRoot(crate::CgroupDestroyRootFtraceEventReader<'a>) cgroup_destroy_root = 578 as Message;
+        CgroupRelease(crate::CgroupReleaseFtraceEventReader<'a>) cgroup_release = 586 as Message;
+        CgroupRename(crate::CgroupRenameFtraceEventReader<'a>) cgroup_rename = 594 as Message;
+        CgroupSetupRoot(crate::CgroupSetupRootFtraceEventReader<'a>) cgroup_setup_root = 602 as Message;
+        MdpCmdKickoff(crate::MdpCmdKickoffFtraceEventReader<'a>) mdp_cmd_kickoff = 610 as Message;
+        MdpCommit(crate::MdpCommitFtraceEventReader<'a>) mdp_commit = 618 as Message;
+        MdpPerfSetOt(crate::MdpPerfSetOtFtraceEventReader<'a>) mdp_perf_set_ot = 626 as Message;
+        MdpSsppChange(crate::MdpSsppChangeFtraceEventReader<'a>) mdp_sspp_change = 634 as Message;
+        TracingMarkWrite(crate::TracingMarkWriteFtraceEventReader<'a>) tracing_mark_write = 642 as Message;
+        MdpCmdPingpongDone(crate::MdpCmdPingpongDoneFtraceEventReader<'a>) mdp_cmd_pingpong_done = 650 as Message;
+        MdpCompareBw(crate::MdpCompareBwFtraceEventReader<'a>) mdp_compare_bw = 658 as Message;
+        MdpPerfSetPanicLuts(crate::MdpPerfSetPanicLutsFtraceEventReader<'a>) mdp_perf_set_panic_luts = 666 as Message;
+        MdpSsppSet(crate::MdpSsppSetFtraceEventReader<'a>) mdp_sspp_set = 674 as Message;
+        MdpCmdReadptrDone(crate::MdpCmdReadptrDoneFtraceEventReader<'a>) mdp_cmd_readptr_done = 682 as Message;
+        MdpMisrCrc(crate::MdpMisrCrcFtraceEventReader<'a>) mdp_misr_crc = 690 as Message;
+        MdpPerfSetQosLuts(crate::MdpPerfSetQosLutsFtraceEventReader<'a>) mdp_perf_set_qos_luts = 698 as Message;
+        MdpTraceCounter(crate::MdpTraceCounterFtraceEventReader<'a>) mdp_trace_counter = 706 as Message;
+        MdpCmdReleaseBw(crate::MdpCmdReleaseBwFtraceEventReader<'a>) mdp_cmd_release_bw = 714 as Message;
+        MdpMixerUpdate(crate::MdpMixerUpdateFtraceEventReader<'a>) mdp_mixer_update = 722 as Message;
+        MdpPerfSetWmLevels(crate::MdpPerfSetWmLevelsFtraceEventReader<'a>) mdp_perf_set_wm_levels = 730 as Message;
+        MdpVideoUnderrunDone(crate::MdpVideoUnderrunDoneFtraceEventReader<'a>) mdp_video_underrun_done = 738 as Message;
+        MdpCmdWaitPingpong(crate::MdpCmdWaitPingpongFtraceEventReader<'a>) mdp_cmd_wait_pingpong = 746 as Message;
+        MdpPerfPrefillCalc(crate::MdpPerfPrefillCalcFtraceEventReader<'a>) mdp_perf_prefill_calc = 754 as Message;
+        MdpPerfUpdateBus(crate::MdpPerfUpdateBusFtraceEventReader<'a>) mdp_perf_update_bus = 762 as Message;
+        RotatorBwAoAsContext(crate::RotatorBwAoAsContextFtraceEventReader<'a>) rotator_bw_ao_as_context = 770 as Message;
+        MmFilemapAddToPageCache(crate::MmFilemapAddToPageCacheFtraceEventReader<'a>) mm_filemap_add_to_page_cache = 778 as Message;
+        MmFilemapDeleteFromPageCache(crate::MmFilemapDeleteFromPageCacheFtraceEventReader<'a>) mm_filemap_delete_from_page_cache = 786 as Message;
+        MmCompactionBegin(crate::MmCompactionBeginFtraceEventReader<'a>) mm_compaction_begin = 794 as Message;
+        MmCompactionDeferCompaction(crate::MmCompactionDeferCompactionFtraceEventReader<'a>) mm_compaction_defer_compaction = 802 as Message;
+        MmCompactionDeferred(crate::MmCompactionDeferredFtraceEventReader<'a>) mm_compaction_deferred = 810 as Message;
+        MmCompactionDeferReset(crate::MmCompactionDeferResetFtraceEventReader<'a>) mm_compaction_defer_reset = 818 as Message;
+        MmCompactionEnd(crate::MmCompactionEndFtraceEventReader<'a>) mm_compaction_end = 826 as Message;
+        MmCompactionFinished(crate::MmCompactionFinishedFtraceEventReader<'a>) mm_compaction_finished = 834 as Message;
+        MmCompactionIsolateFreepages(crate::MmCompactionIsolateFreepagesFtraceEventReader<'a>) mm_compaction_isolate_freepages = 842 as Message;
+        MmCompactionIsolateMigratepages(crate::MmCompactionIsolateMigratepagesFtraceEventReader<'a>) mm_compaction_isolate_migratepages = 850 as Message;
+        MmCompactionKcompactdSleep(crate::MmCompactionKcompactdSleepFtraceEventReader<'a>) mm_compaction_kcompactd_sleep = 858 as Message;
+        MmCompactionKcompactdWake(crate::MmCompactionKcompactdWakeFtraceEventReader<'a>) mm_compaction_kcompactd_wake = 866 as Message;
+        MmCompactionMigratepages(crate::MmCompactionMigratepagesFtraceEventReader<'a>) mm_compaction_migratepages = 874 as Message;
+        MmCompactionSuitable(crate::MmCompactionSuitableFtraceEventReader<'a>) mm_compaction_suitable = 882 as Message;
+        MmCompactionTryToCompactPages(crate::MmCompactionTryToCompactPagesFtraceEventReader<'a>) mm_compaction_try_to_compact_pages = 890 as Message;
+        MmCompactionWakeupKcompactd(crate::MmCompactionWakeupKcompactdFtraceEventReader<'a>) mm_compaction_wakeup_kcompactd = 898 as Message;
+        SuspendResume(crate::SuspendResumeFtraceEventReader<'a>) suspend_resume = 906 as Message;
+        SchedWakeupNew(crate::SchedWakeupNewFtraceEventReader<'a>) sched_wakeup_new = 914 as Message;
+        BlockBioBackmerge(crate::BlockBioBackmergeFtraceEventReader<'a>) block_bio_backmerge = 922 as Message;
+        BlockBioBounce(crate::BlockBioBounceFtraceEventReader<'a>) block_bio_bounce = 930 as Message;
+        BlockBioComplete(crate::BlockBioCompleteFtraceEventReader<'a>) block_bio_complete = 938 as Message;
+        BlockBioFrontmerge(crate::BlockBioFrontmergeFtraceEventReader<'a>) block_bio_frontmerge = 946 as Message;
+        BlockBioQueue(crate::BlockBioQueueFtraceEventReader<'a>) block_bio_queue = 954 as Message;
+        BlockBioRemap(crate::BlockBioRemapFtraceEventReader<'a>) block_bio_remap = 962 as Message;
+        BlockDirtyBuffer(crate::BlockDirtyBufferFtraceEventReader<'a>) block_dirty_buffer = 970 as Message;
+        BlockGetrq(crate::BlockGetrqFtraceEventReader<'a>) block_getrq = 978 as Message;
+        BlockPlug(crate::BlockPlugFtraceEventReader<'a>) block_plug = 986 as Message;
+        BlockRqAbort(crate::BlockRqAbortFtraceEventReader<'a>) block_rq_abort = 994 as Message;
+        BlockRqComplete(crate::BlockRqCompleteFtraceEventReader<'a>) block_rq_complete = 1002 as Message;
+        BlockRqInsert(crate::BlockRqInsertFtraceEventReader<'a>) block_rq_insert = 1010 as Message;
+        BlockRqRemap(crate::BlockRqRemapFtraceEventReader<'a>) block_rq_remap = 1026 as Message;
+        BlockRqRequeue(crate::BlockRqRequeueFtraceEventReader<'a>) block_rq_requeue = 1034 as Message;
+        BlockSleeprq(crate::BlockSleeprqFtraceEventReader<'a>) block_sleeprq = 1042 as Message;
+        BlockSplit(crate::BlockSplitFtraceEventReader<'a>) block_split = 1050 as Message;
+        BlockTouchBuffer(crate::BlockTouchBufferFtraceEventReader<'a>) block_touch_buffer = 1058 as Message;
+        BlockUnplug(crate::BlockUnplugFtraceEventReader<'a>) block_unplug = 1066 as Message;
+        Ext4AllocDaBlocks(crate::Ext4AllocDaBlocksFtraceEventReader<'a>) ext4_alloc_da_blocks = 1074 as Message;
+        Ext4AllocateBlocks(crate::Ext4AllocateBlocksFtraceEventReader<'a>) ext4_allocate_blocks = 1082 as Message;
+        Ext4AllocateInode(crate::Ext4AllocateInodeFtraceEventReader<'a>) ext4_allocate_inode = 1090 as Message;
+        Ext4BeginOrderedTruncate(crate::Ext4BeginOrderedTruncateFtraceEventReader<'a>) ext4_begin_ordered_truncate = 1098 as Message;
+        Ext4CollapseRange(crate::Ext4CollapseRangeFtraceEventReader<'a>) ext4_collapse_range = 1106 as Message;
+        Ext4DaReleaseSpace(crate::Ext4DaReleaseSpaceFtraceEventReader<'a>) ext4_da_release_space = 1114 as Message;
+        Ext4DaReserveSpace(crate::Ext4DaReserveSpaceFtraceEventReader<'a>) ext4_da_reserve_space = 1122 as Message;
+        Ext4DaUpdateReserveSpace(crate::Ext4DaUpdateReserveSpaceFtraceEventReader<'a>) ext4_da_update_reserve_space = 1130 as Message;
+        Ext4DaWritePages(crate::Ext4DaWritePagesFtraceEventReader<'a>) ext4_da_write_pages = 1138 as Message;
+        Ext4DaWritePagesExtent(crate::Ext4DaWritePagesExtentFtraceEventReader<'a>) ext4_da_write_pages_extent = 1146 as Message;
+        Ext4DirectIOEnter(crate::Ext4DirectIOEnterFtraceEventReader<'a>) ext4_direct_IO_enter = 1154 as Message;
+        Ext4DirectIOExit(crate::Ext4DirectIOExitFtraceEventReader<'a>) ext4_direct_IO_exit = 1162 as Message;
+        Ext4DiscardBlocks(crate::Ext4DiscardBlocksFtraceEventReader<'a>) ext4_discard_blocks = 1170 as Message;
+        Ext4DiscardPreallocations(crate::Ext4DiscardPreallocationsFtraceEventReader<'a>) ext4_discard_preallocations = 1178 as Message;
+        Ext4DropInode(crate::Ext4DropInodeFtraceEventReader<'a>) ext4_drop_inode = 1186 as Message;
+        Ext4EsCacheExtent(crate::Ext4EsCacheExtentFtraceEventReader<'a>) ext4_es_cache_extent = 1194 as Message;
+        Ext4EsFindDelayedExtentRangeEnter(crate::Ext4EsFindDelayedExtentRangeEnterFtraceEventReader<'a>) ext4_es_find_delayed_extent_range_enter = 1202 as Message;
+        Ext4EsFindDelayedExtentRangeExit(crate::Ext4EsFindDelayedExtentRangeExitFtraceEventReader<'a>) ext4_es_find_delayed_extent_range_exit = 1210 as Message;
+        Ext4EsInsertExtent(crate::Ext4EsInsertExtentFtraceEventReader<'a>) ext4_es_insert_extent = 1218 as Message;
+        Ext4EsLookupExtentEnter(crate::Ext4EsLookupExtentEnterFtraceEventReader<'a>) ext4_es_lookup_extent_enter = 1226 as Message;
+        Ext4EsLookupExtentExit(crate::Ext4EsLookupExtentExitFtraceEventReader<'a>) ext4_es_lookup_extent_exit = 1234 as Message;
+        Ext4EsRemoveExtent(crate::Ext4EsRemoveExtentFtraceEventReader<'a>) ext4_es_remove_extent = 1242 as Message;
+        Ext4EsShrink(crate::Ext4EsShrinkFtraceEventReader<'a>) ext4_es_shrink = 1250 as Message;
+        Ext4EsShrinkCount(crate::Ext4EsShrinkCountFtraceEventReader<'a>) ext4_es_shrink_count = 1258 as Message;
+        Ext4EsShrinkScanEnter(crate::Ext4EsShrinkScanEnterFtraceEventReader<'a>) ext4_es_shrink_scan_enter = 1266 as Message;
+        Ext4EsShrinkScanExit(crate::Ext4EsShrinkScanExitFtraceEventReader<'a>) ext4_es_shrink_scan_exit = 1274 as Message;
+        Ext4EvictInode(crate::Ext4EvictInodeFtraceEventReader<'a>) ext4_evict_inode = 1282 as Message;
+        Ext4ExtConvertToInitializedEnter(crate::Ext4ExtConvertToInitializedEnterFtraceEventReader<'a>) ext4_ext_convert_to_initialized_enter = 1290 as Message;
+        Ext4ExtConvertToInitializedFastpath(crate::Ext4ExtConvertToInitializedFastpathFtraceEventReader<'a>) ext4_ext_convert_to_initialized_fastpath = 1298 as Message;
+        Ext4ExtHandleUnwrittenExtents(crate::Ext4ExtHandleUnwrittenExtentsFtraceEventReader<'a>) ext4_ext_handle_unwritten_extents = 1306 as Message;
+        Ext4ExtInCache(crate::Ext4ExtInCacheFtraceEventReader<'a>) ext4_ext_in_cache = 1314 as Message;
+        Ext4ExtLoadExtent(crate::Ext4ExtLoadExtentFtraceEventReader<'a>) ext4_ext_load_extent = 1322 as Message;
+        Ext4ExtMapBlocksEnter(crate::Ext4ExtMapBlocksEnterFtraceEventReader<'a>) ext4_ext_map_blocks_enter = 1330 as Message;
+        Ext4ExtMapBlocksExit(crate::Ext4ExtMapBlocksExitFtraceEventReader<'a>) ext4_ext_map_blocks_exit = 1338 as Message;
+        Ext4ExtPutInCache(crate::Ext4ExtPutInCacheFtraceEventReader<'a>) ext4_ext_put_in_cache = 1346 as Message;
+        Ext4ExtRemoveSpace(crate::Ext4ExtRemoveSpaceFtraceEventReader<'a>) ext4_ext_remove_space = 1354 as Message;
+        Ext4ExtRemoveSpaceDone(crate::Ext4ExtRemoveSpaceDoneFtraceEventReader<'a>) ext4_ext_remove_space_done = 1362 as Message;
+        Ext4ExtRmIdx(crate::Ext4ExtRmIdxFtraceEventReader<'a>) ext4_ext_rm_idx = 1370 as Message;
+        Ext4ExtRmLeaf(crate::Ext4ExtRmLeafFtraceEventReader<'a>) ext4_ext_rm_leaf = 1378 as Message;
+        Ext4ExtShowExtent(crate::Ext4ExtShowExtentFtraceEventReader<'a>) ext4_ext_show_extent = 1386 as Message;
+        Ext4FallocateEnter(crate::Ext4FallocateEnterFtraceEventReader<'a>) ext4_fallocate_enter = 1394 as Message;
+        Ext4FallocateExit(crate::Ext4FallocateExitFtraceEventReader<'a>) ext4_fallocate_exit = 1402 as Message;
+        Ext4FindDelallocRange(crate::Ext4FindDelallocRangeFtraceEventReader<'a>) ext4_find_delalloc_range = 1410 as Message;
+        Ext4Forget(crate::Ext4ForgetFtraceEventReader<'a>) ext4_forget = 1418 as Message;
+        Ext4FreeBlocks(crate::Ext4FreeBlocksFtraceEventReader<'a>) ext4_free_blocks = 1426 as Message;
+        Ext4FreeInode(crate::Ext4FreeInodeFtraceEventReader<'a>) ext4_free_inode = 1434 as Message;
+        Ext4GetImpliedClusterAllocExit(crate::Ext4GetImpliedClusterAllocExitFtraceEventReader<'a>) ext4_get_implied_cluster_alloc_exit = 1442 as Message;
+        Ext4GetReservedClusterAlloc(crate::Ext4GetReservedClusterAllocFtraceEventReader<'a>) ext4_get_reserved_cluster_alloc = 1450 as Message;
+        Ext4IndMapBlocksEnter(crate::Ext4IndMapBlocksEnterFtraceEventReader<'a>) ext4_ind_map_blocks_enter = 1458 as Message;
+        Ext4IndMapBlocksExit(crate::Ext4IndMapBlocksExitFtraceEventReader<'a>) ext4_ind_map_blocks_exit = 1466 as Message;
+        Ext4InsertRange(crate::Ext4InsertRangeFtraceEventReader<'a>) ext4_insert_range = 1474 as Message;
+        Ext4Invalidatepage(crate::Ext4InvalidatepageFtraceEventReader<'a>) ext4_invalidatepage = 1482 as Message;
+        Ext4JournalStart(crate::Ext4JournalStartFtraceEventReader<'a>) ext4_journal_start = 1490 as Message;
+        Ext4JournalStartReserved(crate::Ext4JournalStartReservedFtraceEventReader<'a>) ext4_journal_start_reserved = 1498 as Message;
+        Ext4JournalledInvalidatepage(crate::Ext4JournalledInvalidatepageFtraceEventReader<'a>) ext4_journalled_invalidatepage = 1506 as Message;
+        Ext4JournalledWriteEnd(crate::Ext4JournalledWriteEndFtraceEventReader<'a>) ext4_journalled_write_end = 1514 as Message;
+        Ext4LoadInode(crate::Ext4LoadInodeFtraceEventReader<'a>) ext4_load_inode = 1522 as Message;
+        Ext4LoadInodeBitmap(crate::Ext4LoadInodeBitmapFtraceEventReader<'a>) ext4_load_inode_bitmap = 1530 as Message;
+        Ext4MarkInodeDirty(crate::Ext4MarkInodeDirtyFtraceEventReader<'a>) ext4_mark_inode_dirty = 1538 as Message;
+        Ext4MbBitmapLoad(crate::Ext4MbBitmapLoadFtraceEventReader<'a>) ext4_mb_bitmap_load = 1546 as Message;
+        Ext4MbBuddyBitmapLoad(crate::Ext4MbBuddyBitmapLoadFtraceEventReader<'a>) ext4_mb_buddy_bitmap_load = 1554 as Message;
+        Ext4MbDiscardPreallocations(crate::Ext4MbDiscardPreallocationsFtraceEventReader<'a>) ext4_mb_discard_preallocations = 1562 as Message;
+        Ext4MbNewGroupPa(crate::Ext4MbNewGroupPaFtraceEventReader<'a>) ext4_mb_new_group_pa = 1570 as Message;
+        Ext4MbNewInodePa(crate::Ext4MbNewInodePaFtraceEventReader<'a>) ext4_mb_new_inode_pa = 1578 as Message;
+        Ext4MbReleaseGroupPa(crate::Ext4MbReleaseGroupPaFtraceEventReader<'a>) ext4_mb_release_group_pa = 1586 as Message;
+        Ext4MbReleaseInodePa(crate::Ext4MbReleaseInodePaFtraceEventReader<'a>) ext4_mb_release_inode_pa = 1594 as Message;
+        Ext4MballocAlloc(crate::Ext4MballocAllocFtraceEventReader<'a>) ext4_mballoc_alloc = 1602 as Message;
+        Ext4MballocDiscard(crate::Ext4MballocDiscardFtraceEventReader<'a>) ext4_mballoc_discard = 1610 as Message;
+        Ext4MballocFree(crate::Ext4MballocFreeFtraceEventReader<'a>) ext4_mballoc_free = 1618 as Message;
+        Ext4MballocPrealloc(crate::Ext4MballocPreallocFtraceEventReader<'a>) ext4_mballoc_prealloc = 1626 as Message;
+        Ext4OtherInodeUpdateTime(crate::Ext4OtherInodeUpdateTimeFtraceEventReader<'a>) ext4_other_inode_update_time = 1634 as Message;
+        Ext4PunchHole(crate::Ext4PunchHoleFtraceEventReader<'a>) ext4_punch_hole = 1642 as Message;
+        Ext4ReadBlockBitmapLoad(crate::Ext4ReadBlockBitmapLoadFtraceEventReader<'a>) ext4_read_block_bitmap_load = 1650 as Message;
+        Ext4Readpage(crate::Ext4ReadpageFtraceEventReader<'a>) ext4_readpage = 1658 as Message;
+        Ext4Releasepage(crate::Ext4ReleasepageFtraceEventReader<'a>) ext4_releasepage = 1666 as Message;
+        Ext4RemoveBlocks(crate::Ext4RemoveBlocksFtraceEventReader<'a>) ext4_remove_blocks = 1674 as Message;
+        Ext4RequestBlocks(crate::Ext4RequestBlocksFtraceEventReader<'a>) ext4_request_blocks = 1682 as Message;
+        Ext4RequestInode(crate::Ext4RequestInodeFtraceEventReader<'a>) ext4_request_inode = 1690 as Message;
+        Ext4SyncFs(crate::Ext4SyncFsFtraceEventReader<'a>) ext4_sync_fs = 1698 as Message;
+        Ext4TrimAllFree(crate::Ext4TrimAllFreeFtraceEventReader<'a>) ext4_trim_all_free = 1706 as Message;
+        Ext4TrimExtent(crate::Ext4TrimExtentFtraceEventReader<'a>) ext4_trim_extent = 1714 as Message;
+        Ext4TruncateEnter(crate::Ext4TruncateEnterFtraceEventReader<'a>) ext4_truncate_enter = 1722 as Message;
+        Ext4TruncateExit(crate::Ext4TruncateExitFtraceEventReader<'a>) ext4_truncate_exit = 1730 as Message;
+        Ext4UnlinkEnter(crate::Ext4UnlinkEnterFtraceEventReader<'a>) ext4_unlink_enter = 1738 as Message;
+        Ext4UnlinkExit(crate::Ext4UnlinkExitFtraceEventReader<'a>) ext4_unlink_exit = 1746 as Message;
+        Ext4WriteBegin(crate::Ext4WriteBeginFtraceEventReader<'a>) ext4_write_begin = 1754 as Message;
+        Ext4WriteEnd(crate::Ext4WriteEndFtraceEventReader<'a>) ext4_write_end = 1842 as Message;
+        Ext4Writepage(crate::Ext4WritepageFtraceEventReader<'a>) ext4_writepage = 1850 as Message;
+        Ext4Writepages(crate::Ext4WritepagesFtraceEventReader<'a>) ext4_writepages = 1858 as Message;
+        Ext4WritepagesResult(crate::Ext4WritepagesResultFtraceEventReader<'a>) ext4_writepages_result = 1866 as Message;
+        Ext4ZeroRange(crate::Ext4ZeroRangeFtraceEventReader<'a>) ext4_zero_range = 1874 as Message;
+        TaskNewtask(crate::TaskNewtaskFtraceEventReader<'a>) task_newtask = 1882 as Message;
+        TaskRename(crate::TaskRenameFtraceEventReader<'a>) task_rename = 1890 as Message;
+        SchedProcessExec(crate::SchedProcessExecFtraceEventReader<'a>) sched_process_exec = 1898 as Message;
+        SchedProcessExit(crate::SchedProcessExitFtraceEventReader<'a>) sched_process_exit = 1906 as Message;
+        SchedProcessFork(crate::SchedProcessForkFtraceEventReader<'a>) sched_process_fork = 1914 as Message;
+        SchedProcessFree(crate::SchedProcessFreeFtraceEventReader<'a>) sched_process_free = 1922 as Message;
+        SchedProcessHang(crate::SchedProcessHangFtraceEventReader<'a>) sched_process_hang = 1930 as Message;
+        SchedProcessWait(crate::SchedProcessWaitFtraceEventReader<'a>) sched_process_wait = 1938 as Message;
+        F2fsDoSubmitBio(crate::F2fsDoSubmitBioFtraceEventReader<'a>) f2fs_do_submit_bio = 1946 as Message;
+        F2fsEvictInode(crate::F2fsEvictInodeFtraceEventReader<'a>) f2fs_evict_inode = 1954 as Message;
+        F2fsFallocate(crate::F2fsFallocateFtraceEventReader<'a>) f2fs_fallocate = 1962 as Message;
+        F2fsGetDataBlock(crate::F2fsGetDataBlockFtraceEventReader<'a>) f2fs_get_data_block = 1970 as Message;
+        F2fsGetVictim(crate::F2fsGetVictimFtraceEventReader<'a>) f2fs_get_victim = 1978 as Message;
+        F2fsIget(crate::F2fsIgetFtraceEventReader<'a>) f2fs_iget = 1986 as Message;
+        F2fsIgetExit(crate::F2fsIgetExitFtraceEventReader<'a>) f2fs_iget_exit = 1994 as Message;
+        F2fsNewInode(crate::F2fsNewInodeFtraceEventReader<'a>) f2fs_new_inode = 2002 as Message;
+        F2fsReadpage(crate::F2fsReadpageFtraceEventReader<'a>) f2fs_readpage = 2010 as Message;
+        F2fsReserveNewBlock(crate::F2fsReserveNewBlockFtraceEventReader<'a>) f2fs_reserve_new_block = 2018 as Message;
+        F2fsSetPageDirty(crate::F2fsSetPageDirtyFtraceEventReader<'a>) f2fs_set_page_dirty = 2026 as Message;
+        F2fsSubmitWritePage(crate::F2fsSubmitWritePageFtraceEventReader<'a>) f2fs_submit_write_page = 2034 as Message;
+        F2fsSyncFileEnter(crate::F2fsSyncFileEnterFtraceEventReader<'a>) f2fs_sync_file_enter = 2042 as Message;
+        F2fsSyncFileExit(crate::F2fsSyncFileExitFtraceEventReader<'a>) f2fs_sync_file_exit = 2050 as Message;
+        F2fsSyncFs(crate::F2fsSyncFsFtraceEventReader<'a>) f2fs_sync_fs = 2058 as Message;
+        F2fsTruncate(crate::F2fsTruncateFtraceEventReader<'a>) f2fs_truncate = 2066 as Message;
+        F2fsTruncateBlocksEnter(crate::F2fsTruncateBlocksEnterFtraceEventReader<'a>) f2fs_truncate_blocks_enter = 2074 as Message;
+        F2fsTruncateBlocksExit(crate::F2fsTruncateBlocksExitFtraceEventReader<'a>) f2fs_truncate_blocks_exit = 2082 as Message;
+        F2fsTruncateDataBlocksRange(crate::F2fsTruncateDataBlocksRangeFtraceEventReader<'a>) f2fs_truncate_data_blocks_range = 2090 as Message;
+        F2fsTruncateInodeBlocksEnter(crate::F2fsTruncateInodeBlocksEnterFtraceEventReader<'a>) f2fs_truncate_inode_blocks_enter = 2098 as Message;
+        F2fsTruncateInodeBlocksExit(crate::F2fsTruncateInodeBlocksExitFtraceEventReader<'a>) f2fs_truncate_inode_blocks_exit = 2106 as Message;
+        F2fsTruncateNode(crate::F2fsTruncateNodeFtraceEventReader<'a>) f2fs_truncate_node = 2114 as Message;
+        F2fsTruncateNodesEnter(crate::F2fsTruncateNodesEnterFtraceEventReader<'a>) f2fs_truncate_nodes_enter = 2122 as Message;
+        F2fsTruncateNodesExit(crate::F2fsTruncateNodesExitFtraceEventReader<'a>) f2fs_truncate_nodes_exit = 2130 as Message;
+        F2fsTruncatePartialNodes(crate::F2fsTruncatePartialNodesFtraceEventReader<'a>) f2fs_truncate_partial_nodes = 2138 as Message;
+        F2fsUnlinkEnter(crate::F2fsUnlinkEnterFtraceEventReader<'a>) f2fs_unlink_enter = 2146 as Message;
+        F2fsUnlinkExit(crate::F2fsUnlinkExitFtraceEventReader<'a>) f2fs_unlink_exit = 2154 as Message;
+        F2fsVmPageMkwrite(crate::F2fsVmPageMkwriteFtraceEventReader<'a>) f2fs_vm_page_mkwrite = 2162 as Message;
+        F2fsWriteBegin(crate::F2fsWriteBeginFtraceEventReader<'a>) f2fs_write_begin = 2170 as Message;
+        F2fsWriteCheckpoint(crate::F2fsWriteCheckpointFtraceEventReader<'a>) f2fs_write_checkpoint = 2178 as Message;
+        F2fsWriteEnd(crate::F2fsWriteEndFtraceEventReader<'a>) f2fs_write_end = 2186 as Message;
+        AllocPagesIommuEnd(crate::AllocPagesIommuEndFtraceEventReader<'a>) alloc_pages_iommu_end = 2194 as Message;
+        AllocPagesIommuFail(crate::AllocPagesIommuFailFtraceEventReader<'a>) alloc_pages_iommu_fail = 2202 as Message;
+        AllocPagesIommuStart(crate::AllocPagesIommuStartFtraceEventReader<'a>) alloc_pages_iommu_start = 2210 as Message;
+        AllocPagesSysEnd(crate::AllocPagesSysEndFtraceEventReader<'a>) alloc_pages_sys_end = 2218 as Message;
+        AllocPagesSysFail(crate::AllocPagesSysFailFtraceEventReader<'a>) alloc_pages_sys_fail = 2226 as Message;
+        AllocPagesSysStart(crate::AllocPagesSysStartFtraceEventReader<'a>) alloc_pages_sys_start = 2234 as Message;
+        DmaAllocContiguousRetry(crate::DmaAllocContiguousRetryFtraceEventReader<'a>) dma_alloc_contiguous_retry = 2242 as Message;
+        IommuMapRange(crate::IommuMapRangeFtraceEventReader<'a>) iommu_map_range = 2250 as Message;
+        IommuSecPtblMapRangeEnd(crate::IommuSecPtblMapRangeEndFtraceEventReader<'a>) iommu_sec_ptbl_map_range_end = 2258 as Message;
+        IommuSecPtblMapRangeStart(crate::IommuSecPtblMapRangeStartFtraceEventReader<'a>) iommu_sec_ptbl_map_range_start = 2266 as Message;
+        IonAllocBufferEnd(crate::IonAllocBufferEndFtraceEventReader<'a>) ion_alloc_buffer_end = 2274 as Message;
+        IonAllocBufferFail(crate::IonAllocBufferFailFtraceEventReader<'a>) ion_alloc_buffer_fail = 2282 as Message;
+        IonAllocBufferFallback(crate::IonAllocBufferFallbackFtraceEventReader<'a>) ion_alloc_buffer_fallback = 2290 as Message;
+        IonAllocBufferStart(crate::IonAllocBufferStartFtraceEventReader<'a>) ion_alloc_buffer_start = 2298 as Message;
+        IonCpAllocRetry(crate::IonCpAllocRetryFtraceEventReader<'a>) ion_cp_alloc_retry = 2306 as Message;
+        IonCpSecureBufferEnd(crate::IonCpSecureBufferEndFtraceEventReader<'a>) ion_cp_secure_buffer_end = 2314 as Message;
+        IonCpSecureBufferStart(crate::IonCpSecureBufferStartFtraceEventReader<'a>) ion_cp_secure_buffer_start = 2322 as Message;
+        IonPrefetching(crate::IonPrefetchingFtraceEventReader<'a>) ion_prefetching = 2330 as Message;
+        IonSecureCmaAddToPoolEnd(crate::IonSecureCmaAddToPoolEndFtraceEventReader<'a>) ion_secure_cma_add_to_pool_end = 2338 as Message;
+        IonSecureCmaAddToPoolStart(crate::IonSecureCmaAddToPoolStartFtraceEventReader<'a>) ion_secure_cma_add_to_pool_start = 2346 as Message;
+        IonSecureCmaAllocateEnd(crate::IonSecureCmaAllocateEndFtraceEventReader<'a>) ion_secure_cma_allocate_end = 2354 as Message;
+        IonSecureCmaAllocateStart(crate::IonSecureCmaAllocateStartFtraceEventReader<'a>) ion_secure_cma_allocate_start = 2362 as Message;
+        IonSecureCmaShrinkPoolEnd(crate::IonSecureCmaShrinkPoolEndFtraceEventReader<'a>) ion_secure_cma_shrink_pool_end = 2370 as Message;
+        IonSecureCmaShrinkPoolStart(crate::IonSecureCmaShrinkPoolStartFtraceEventReader<'a>) ion_secure_cma_shrink_pool_start = 2378 as Message;
+        Kfree(crate::KfreeFtraceEventReader<'a>) kfree = 2386 as Message;
+        Kmalloc(crate::KmallocFtraceEventReader<'a>) kmalloc = 2394 as Message;
+        KmallocNode(crate::KmallocNodeFtraceEventReader<'a>) kmalloc_node = 2402 as Message;
+        KmemCacheAlloc(crate::KmemCacheAllocFtraceEventReader<'a>) kmem_cache_alloc = 2410 as Message;
+        KmemCacheAllocNode(crate::KmemCacheAllocNodeFtraceEventReader<'a>) kmem_cache_alloc_node = 2418 as Message;
+        KmemCacheFree(crate::KmemCacheFreeFtraceEventReader<'a>) kmem_cache_free = 2426 as Message;
+        MigratePagesEnd(crate::MigratePagesEndFtraceEventReader<'a>) migrate_pages_end = 2434 as Message;
+        MigratePagesStart(crate::MigratePagesStartFtraceEventReader<'a>) migrate_pages_start = 2442 as Message;
+        MigrateRetry(crate::MigrateRetryFtraceEventReader<'a>) migrate_retry = 2450 as Message;
+        MmPageAlloc(crate::MmPageAllocFtraceEventReader<'a>) mm_page_alloc = 2458 as Message;
+        MmPageAllocExtfrag(crate::MmPageAllocExtfragFtraceEventReader<'a>) mm_page_alloc_extfrag = 2466 as Message;
+        MmPageAllocZoneLocked(crate::MmPageAllocZoneLockedFtraceEventReader<'a>) mm_page_alloc_zone_locked = 2474 as Message;
+        MmPageFree(crate::MmPageFreeFtraceEventReader<'a>) mm_page_free = 2482 as Message;
+        MmPageFreeBatched(crate::MmPageFreeBatchedFtraceEventReader<'a>) mm_page_free_batched = 2490 as Message;
+        MmPagePcpuDrain(crate::MmPagePcpuDrainFtraceEventReader<'a>) mm_page_pcpu_drain = 2498 as Message;
+        RssStat(crate::RssStatFtraceEventReader<'a>) rss_stat = 2506 as Message;
+        IonHeapShrink(crate::IonHeapShrinkFtraceEventReader<'a>) ion_heap_shrink = 2514 as Message;
+        IonHeapGrow(crate::IonHeapGrowFtraceEventReader<'a>) ion_heap_grow = 2522 as Message;
+        FenceInit(crate::FenceInitFtraceEventReader<'a>) fence_init = 2530 as Message;
+        FenceDestroy(crate::FenceDestroyFtraceEventReader<'a>) fence_destroy = 2538 as Message;
+        FenceEnableSignal(crate::FenceEnableSignalFtraceEventReader<'a>) fence_enable_signal = 2546 as Message;
+        FenceSignaled(crate::FenceSignaledFtraceEventReader<'a>) fence_signaled = 2554 as Message;
+        ClkEnable(crate::ClkEnableFtraceEventReader<'a>) clk_enable = 2562 as Message;
+        ClkDisable(crate::ClkDisableFtraceEventReader<'a>) clk_disable = 2570 as Message;
+        ClkSetRate(crate::ClkSetRateFtraceEventReader<'a>) clk_set_rate = 2578 as Message;
+        BinderTransactionAllocBuf(crate::BinderTransactionAllocBufFtraceEventReader<'a>) binder_transaction_alloc_buf = 2586 as Message;
+        SignalDeliver(crate::SignalDeliverFtraceEventReader<'a>) signal_deliver = 2594 as Message;
+        SignalGenerate(crate::SignalGenerateFtraceEventReader<'a>) signal_generate = 2602 as Message;
+        OomScoreAdjUpdate(crate::OomScoreAdjUpdateFtraceEventReader<'a>) oom_score_adj_update = 2610 as Message;
+        Generic(crate::GenericFtraceEventReader<'a>) generic = 2618 as Message;
+        MmEventRecord(crate::MmEventRecordFtraceEventReader<'a>) mm_event_record = 2626 as Message;
+        SysEnter(crate::SysEnterFtraceEventReader<'a>) sys_enter = 2634 as Message;
+        SysExit(crate::SysExitFtraceEventReader<'a>) sys_exit = 2642 as Message;
+        Zero(crate::ZeroFtraceEventReader<'a>) zero = 2650 as Message;
+        GpuFrequency(crate::GpuFrequencyFtraceEventReader<'a>) gpu_frequency = 2658 as Message;
+        SdeTracingMarkWrite(crate::SdeTracingMarkWriteFtraceEventReader<'a>) sde_tracing_mark_write = 2666 as Message;
+        MarkVictim(crate::MarkVictimFtraceEventReader<'a>) mark_victim = 2674 as Message;
+        IonStat(crate::IonStatFtraceEventReader<'a>) ion_stat = 2682 as Message;
+        IonBufferCreate(crate::IonBufferCreateFtraceEventReader<'a>) ion_buffer_create = 2690 as Message;
+        IonBufferDestroy(crate::IonBufferDestroyFtraceEventReader<'a>) ion_buffer_destroy = 2698 as Message;
+        ScmCallStart(crate::ScmCallStartFtraceEventReader<'a>) scm_call_start = 2706 as Message;
+        ScmCallEnd(crate::ScmCallEndFtraceEventReader<'a>) scm_call_end = 2714 as Message;
+        GpuMemTotal(crate::GpuMemTotalFtraceEventReader<'a>) gpu_mem_total = 2722 as Message;
+        ThermalTemperature(crate::ThermalTemperatureFtraceEventReader<'a>) thermal_temperature = 2730 as Message;
+        CdevUpdate(crate::CdevUpdateFtraceEventReader<'a>) cdev_update = 2738 as Message;
+        CpuhpExit(crate::CpuhpExitFtraceEventReader<'a>) cpuhp_exit = 2746 as Message;
+        CpuhpMultiEnter(crate::CpuhpMultiEnterFtraceEventReader<'a>) cpuhp_multi_enter = 2754 as Message;
+        CpuhpEnter(crate::CpuhpEnterFtraceEventReader<'a>) cpuhp_enter = 2762 as Message;
+        CpuhpLatency(crate::CpuhpLatencyFtraceEventReader<'a>) cpuhp_latency = 2770 as Message;
+        FastrpcDmaStat(crate::FastrpcDmaStatFtraceEventReader<'a>) fastrpc_dma_stat = 2778 as Message;
+        DpuTracingMarkWrite(crate::DpuTracingMarkWriteFtraceEventReader<'a>) dpu_tracing_mark_write = 2786 as Message;
+        G2dTracingMarkWrite(crate::G2dTracingMarkWriteFtraceEventReader<'a>) g2d_tracing_mark_write = 2794 as Message;
+        MaliTracingMarkWrite(crate::MaliTracingMarkWriteFtraceEventReader<'a>) mali_tracing_mark_write = 2802 as Message;
+        DmaHeapStat(crate::DmaHeapStatFtraceEventReader<'a>) dma_heap_stat = 2810 as Message;
+        CpuhpPause(crate::CpuhpPauseFtraceEventReader<'a>) cpuhp_pause = 2818 as Message;
+        SchedPiSetprio(crate::SchedPiSetprioFtraceEventReader<'a>) sched_pi_setprio = 2826 as Message;
+        SdeSdeEvtlog(crate::SdeSdeEvtlogFtraceEventReader<'a>) sde_sde_evtlog = 2834 as Message;
+        SdeSdePerfCalcCrtc(crate::SdeSdePerfCalcCrtcFtraceEventReader<'a>) sde_sde_perf_calc_crtc = 2842 as Message;
+        SdeSdePerfCrtcUpdate(crate::SdeSdePerfCrtcUpdateFtraceEventReader<'a>) sde_sde_perf_crtc_update = 2850 as Message;
+        SdeSdePerfSetQosLuts(crate::SdeSdePerfSetQosLutsFtraceEventReader<'a>) sde_sde_perf_set_qos_luts = 2858 as Message;
+        SdeSdePerfUpdateBus(crate::SdeSdePerfUpdateBusFtraceEventReader<'a>) sde_sde_perf_update_bus = 2866 as Message;
+        RssStatThrottled(crate::RssStatThrottledFtraceEventReader<'a>) rss_stat_throttled = 2874 as Message;
+        NetifReceiveSkb(crate::NetifReceiveSkbFtraceEventReader<'a>) netif_receive_skb = 2882 as Message;
+        NetDevXmit(crate::NetDevXmitFtraceEventReader<'a>) net_dev_xmit = 2890 as Message;
+        InetSockSetState(crate::InetSockSetStateFtraceEventReader<'a>) inet_sock_set_state = 2898 as Message;
+        TcpRetransmitSkb(crate::TcpRetransmitSkbFtraceEventReader<'a>) tcp_retransmit_skb = 2906 as Message;
+        CrosEcSensorhubData(crate::CrosEcSensorhubDataFtraceEventReader<'a>) cros_ec_sensorhub_data = 2914 as Message;
+        NapiGroReceiveEntry(crate::NapiGroReceiveEntryFtraceEventReader<'a>) napi_gro_receive_entry = 2922 as Message;
+        NapiGroReceiveExit(crate::NapiGroReceiveExitFtraceEventReader<'a>) napi_gro_receive_exit = 2930 as Message;
+        KfreeSkb(crate::KfreeSkbFtraceEventReader<'a>) kfree_skb = 2938 as Message;
+        KvmAccessFault(crate::KvmAccessFaultFtraceEventReader<'a>) kvm_access_fault = 2946 as Message;
+        KvmAckIrq(crate::KvmAckIrqFtraceEventReader<'a>) kvm_ack_irq = 2954 as Message;
+        KvmAgeHva(crate::KvmAgeHvaFtraceEventReader<'a>) kvm_age_hva = 2962 as Message;
+        KvmAgePage(crate::KvmAgePageFtraceEventReader<'a>) kvm_age_page = 2970 as Message;
+        KvmArmClearDebug(crate::KvmArmClearDebugFtraceEventReader<'a>) kvm_arm_clear_debug = 2978 as Message;
+        KvmArmSetDreg32(crate::KvmArmSetDreg32FtraceEventReader<'a>) kvm_arm_set_dreg32 = 2986 as Message;
+        KvmArmSetRegset(crate::KvmArmSetRegsetFtraceEventReader<'a>) kvm_arm_set_regset = 2994 as Message;
+        KvmArmSetupDebug(crate::KvmArmSetupDebugFtraceEventReader<'a>) kvm_arm_setup_debug = 3002 as Message;
+        KvmEntry(crate::KvmEntryFtraceEventReader<'a>) kvm_entry = 3010 as Message;
+        KvmExit(crate::KvmExitFtraceEventReader<'a>) kvm_exit = 3018 as Message;
+        KvmFpu(crate::KvmFpuFtraceEventReader<'a>) kvm_fpu = 3026 as Message;
+        KvmGetTimerMap(crate::KvmGetTimerMapFtraceEventReader<'a>) kvm_get_timer_map = 3034 as Message;
+        KvmGuestFault(crate::KvmGuestFaultFtraceEventReader<'a>) kvm_guest_fault = 3042 as Message;
+        KvmHandleSysReg(crate::KvmHandleSysRegFtraceEventReader<'a>) kvm_handle_sys_reg = 3050 as Message;
+        KvmHvcArm64(crate::KvmHvcArm64FtraceEventReader<'a>) kvm_hvc_arm64 = 3058 as Message;
+        KvmIrqLine(crate::KvmIrqLineFtraceEventReader<'a>) kvm_irq_line = 3066 as Message;
+        KvmMmio(crate::KvmMmioFtraceEventReader<'a>) kvm_mmio = 3074 as Message;
+        KvmMmioEmulate(crate::KvmMmioEmulateFtraceEventReader<'a>) kvm_mmio_emulate = 3082 as Message;
+        KvmSetGuestDebug(crate::KvmSetGuestDebugFtraceEventReader<'a>) kvm_set_guest_debug = 3090 as Message;
+        KvmSetIrq(crate::KvmSetIrqFtraceEventReader<'a>) kvm_set_irq = 3098 as Message;
+        KvmSetSpteHva(crate::KvmSetSpteHvaFtraceEventReader<'a>) kvm_set_spte_hva = 3106 as Message;
+        KvmSetWayFlush(crate::KvmSetWayFlushFtraceEventReader<'a>) kvm_set_way_flush = 3114 as Message;
+        KvmSysAccess(crate::KvmSysAccessFtraceEventReader<'a>) kvm_sys_access = 3122 as Message;
+        KvmTestAgeHva(crate::KvmTestAgeHvaFtraceEventReader<'a>) kvm_test_age_hva = 3130 as Message;
+        KvmTimerEmulate(crate::KvmTimerEmulateFtraceEventReader<'a>) kvm_timer_emulate = 3138 as Message;
+        KvmTimerHrtimerExpire(crate::KvmTimerHrtimerExpireFtraceEventReader<'a>) kvm_timer_hrtimer_expire = 3146 as Message;
+        KvmTimerRestoreState(crate::KvmTimerRestoreStateFtraceEventReader<'a>) kvm_timer_restore_state = 3154 as Message;
+        KvmTimerSaveState(crate::KvmTimerSaveStateFtraceEventReader<'a>) kvm_timer_save_state = 3162 as Message;
+        KvmTimerUpdateIrq(crate::KvmTimerUpdateIrqFtraceEventReader<'a>) kvm_timer_update_irq = 3170 as Message;
+        KvmToggleCache(crate::KvmToggleCacheFtraceEventReader<'a>) kvm_toggle_cache = 3178 as Message;
+        KvmUnmapHvaRange(crate::KvmUnmapHvaRangeFtraceEventReader<'a>) kvm_unmap_hva_range = 3186 as Message;
+        KvmUserspaceExit(crate::KvmUserspaceExitFtraceEventReader<'a>) kvm_userspace_exit = 3194 as Message;
+        KvmVcpuWakeup(crate::KvmVcpuWakeupFtraceEventReader<'a>) kvm_vcpu_wakeup = 3202 as Message;
+        KvmWfxArm64(crate::KvmWfxArm64FtraceEventReader<'a>) kvm_wfx_arm64 = 3210 as Message;
+        TrapReg(crate::TrapRegFtraceEventReader<'a>) trap_reg = 3218 as Message;
+        VgicUpdateIrqPending(crate::VgicUpdateIrqPendingFtraceEventReader<'a>) vgic_update_irq_pending = 3226 as Message;
+        WakeupSourceActivate(crate::WakeupSourceActivateFtraceEventReader<'a>) wakeup_source_activate = 3234 as Message;
+        WakeupSourceDeactivate(crate::WakeupSourceDeactivateFtraceEventReader<'a>) wakeup_source_deactivate = 3242 as Message;
+        UfshcdCommand(crate::UfshcdCommandFtraceEventReader<'a>) ufshcd_command = 3250 as Message;
+        UfshcdClkGating(crate::UfshcdClkGatingFtraceEventReader<'a>) ufshcd_clk_gating = 3258 as Message;
+        Console(crate::ConsoleFtraceEventReader<'a>) console = 3266 as Message;
+        DrmVblankEvent(crate::DrmVblankEventFtraceEventReader<'a>) drm_vblank_event = 3274 as Message;
+        DrmVblankEventDelivered(crate::DrmVblankEventDeliveredFtraceEventReader<'a>) drm_vblank_event_delivered = 3282 as Message;
+        DrmSchedJob(crate::DrmSchedJobFtraceEventReader<'a>) drm_sched_job = 3290 as Message;
+        DrmRunJob(crate::DrmRunJobFtraceEventReader<'a>) drm_run_job = 3298 as Message;
+        DrmSchedProcessJob(crate::DrmSchedProcessJobFtraceEventReader<'a>) drm_sched_process_job = 3306 as Message;
+        DmaFenceInit(crate::DmaFenceInitFtraceEventReader<'a>) dma_fence_init = 3314 as Message;
+        DmaFenceEmit(crate::DmaFenceEmitFtraceEventReader<'a>) dma_fence_emit = 3322 as Message;
+        DmaFenceSignaled(crate::DmaFenceSignaledFtraceEventReader<'a>) dma_fence_signaled = 3330 as Message;
+        DmaFenceWaitStart(crate::DmaFenceWaitStartFtraceEventReader<'a>) dma_fence_wait_start = 3338 as Message;
+        DmaFenceWaitEnd(crate::DmaFenceWaitEndFtraceEventReader<'a>) dma_fence_wait_end = 3346 as Message;
+        F2fsIostat(crate::F2fsIostatFtraceEventReader<'a>) f2fs_iostat = 3354 as Message;
+        F2fsIostatLatency(crate::F2fsIostatLatencyFtraceEventReader<'a>) f2fs_iostat_latency = 3362 as Message;
+        SchedCpuUtilCfs(crate::SchedCpuUtilCfsFtraceEventReader<'a>) sched_cpu_util_cfs = 3370 as Message;
+        V4l2Qbuf(crate::V4l2QbufFtraceEventReader<'a>) v4l2_qbuf = 3378 as Message;
+        V4l2Dqbuf(crate::V4l2DqbufFtraceEventReader<'a>) v4l2_dqbuf = 3386 as Message;
+        Vb2V4l2BufQueue(crate::Vb2V4l2BufQueueFtraceEventReader<'a>) vb2_v4l2_buf_queue = 3394 as Message;
+        Vb2V4l2BufDone(crate::Vb2V4l2BufDoneFtraceEventReader<'a>) vb2_v4l2_buf_done = 3402 as Message;
+        Vb2V4l2Qbuf(crate::Vb2V4l2QbufFtraceEventReader<'a>) vb2_v4l2_qbuf = 3410 as Message;
+        Vb2V4l2Dqbuf(crate::Vb2V4l2DqbufFtraceEventReader<'a>) vb2_v4l2_dqbuf = 3418 as Message;
+        DsiCmdFifoStatus(crate::DsiCmdFifoStatusFtraceEventReader<'a>) dsi_cmd_fifo_status = 3426 as Message;
+        DsiRx(crate::DsiRxFtraceEventReader<'a>) dsi_rx = 3434 as Message;
+        DsiTx(crate::DsiTxFtraceEventReader<'a>) dsi_tx = 3442 as Message;
+        AndroidFsDatareadEnd(crate::AndroidFsDatareadEndFtraceEventReader<'a>) android_fs_dataread_end = 3450 as Message;
+        AndroidFsDatareadStart(crate::AndroidFsDatareadStartFtraceEventReader<'a>) android_fs_dataread_start = 3458 as Message;
+        AndroidFsDatawriteEnd(crate::AndroidFsDatawriteEndFtraceEventReader<'a>) android_fs_datawrite_end = 3466 as Message;
+        AndroidFsDatawriteStart(crate::AndroidFsDatawriteStartFtraceEventReader<'a>) android_fs_datawrite_start = 3474 as Message;
+        AndroidFsFsyncEnd(crate::AndroidFsFsyncEndFtraceEventReader<'a>) android_fs_fsync_end = 3482 as Message;
+        AndroidFsFsyncStart(crate::AndroidFsFsyncStartFtraceEventReader<'a>) android_fs_fsync_start = 3490 as Message;
+        FuncgraphEntry(crate::FuncgraphEntryFtraceEventReader<'a>) funcgraph_entry = 3498 as Message;
+        FuncgraphExit(crate::FuncgraphExitFtraceEventReader<'a>) funcgraph_exit = 3506 as Message;
+        VirtioVideoCmd(crate::VirtioVideoCmdFtraceEventReader<'a>) virtio_video_cmd = 3514 as Message;
+        VirtioVideoCmdDone(crate::VirtioVideoCmdDoneFtraceEventReader<'a>) virtio_video_cmd_done = 3522 as Message;
+        VirtioVideoResourceQueue(crate::VirtioVideoResourceQueueFtraceEventReader<'a>) virtio_video_resource_queue = 3530 as Message;
+        VirtioVideoResourceQueueDone(crate::VirtioVideoResourceQueueDoneFtraceEventReader<'a>) virtio_video_resource_queue_done = 3538 as Message;
+        MmShrinkSlabStart(crate::MmShrinkSlabStartFtraceEventReader<'a>) mm_shrink_slab_start = 3546 as Message;
+        MmShrinkSlabEnd(crate::MmShrinkSlabEndFtraceEventReader<'a>) mm_shrink_slab_end = 3554 as Message;
+        TrustySmc(crate::TrustySmcFtraceEventReader<'a>) trusty_smc = 3562 as Message;
+        TrustySmcDone(crate::TrustySmcDoneFtraceEventReader<'a>) trusty_smc_done = 3570 as Message;
+        TrustyStdCall32(crate::TrustyStdCall32FtraceEventReader<'a>) trusty_std_call32 = 3578 as Message;
+        TrustyStdCall32Done(crate::TrustyStdCall32DoneFtraceEventReader<'a>) trusty_std_call32_done = 3586 as Message;
+        TrustyShareMemory(crate::TrustyShareMemoryFtraceEventReader<'a>) trusty_share_memory = 3594 as Message;
+        TrustyShareMemoryDone(crate::TrustyShareMemoryDoneFtraceEventReader<'a>) trusty_share_memory_done = 3602 as Message;
+        TrustyReclaimMemory(crate::TrustyReclaimMemoryFtraceEventReader<'a>) trusty_reclaim_memory = 3610 as Message;
+        TrustyReclaimMemoryDone(crate::TrustyReclaimMemoryDoneFtraceEventReader<'a>) trusty_reclaim_memory_done = 3618 as Message;
+        TrustyIrq(crate::TrustyIrqFtraceEventReader<'a>) trusty_irq = 3626 as Message;
+        TrustyIpcHandleEvent(crate::TrustyIpcHandleEventFtraceEventReader<'a>) trusty_ipc_handle_event = 3634 as Message;
+        TrustyIpcConnect(crate::TrustyIpcConnectFtraceEventReader<'a>) trusty_ipc_connect = 3642 as Message;
+        TrustyIpcConnectEnd(crate::TrustyIpcConnectEndFtraceEventReader<'a>) trusty_ipc_connect_end = 3650 as Message;
+        TrustyIpcWrite(crate::TrustyIpcWriteFtraceEventReader<'a>) trusty_ipc_write = 3658 as Message;
+        TrustyIpcPoll(crate::TrustyIpcPollFtraceEventReader<'a>) trusty_ipc_poll = 3666 as Message;
+        TrustyIpcRead(crate::TrustyIpcReadFtraceEventReader<'a>) trusty_ipc_read = 3682 as Message;
+        TrustyIpcReadEnd(crate::TrustyIpcReadEndFtraceEventReader<'a>) trusty_ipc_read_end = 3690 as Message;
+        TrustyIpcRx(crate::TrustyIpcRxFtraceEventReader<'a>) trusty_ipc_rx = 3698 as Message;
+        TrustyEnqueueNop(crate::TrustyEnqueueNopFtraceEventReader<'a>) trusty_enqueue_nop = 3714 as Message;
+        CmaAllocStart(crate::CmaAllocStartFtraceEventReader<'a>) cma_alloc_start = 3722 as Message;
+        CmaAllocInfo(crate::CmaAllocInfoFtraceEventReader<'a>) cma_alloc_info = 3730 as Message;
+        LwisTracingMarkWrite(crate::LwisTracingMarkWriteFtraceEventReader<'a>) lwis_tracing_mark_write = 3738 as Message;
+        VirtioGpuCmdQueue(crate::VirtioGpuCmdQueueFtraceEventReader<'a>) virtio_gpu_cmd_queue = 3746 as Message;
+        VirtioGpuCmdResponse(crate::VirtioGpuCmdResponseFtraceEventReader<'a>) virtio_gpu_cmd_response = 3754 as Message;
+        MaliMaliKCPUCQSSET(crate::MaliMaliKCPUCQSSETFtraceEventReader<'a>) mali_mali_KCPU_CQS_SET = 3762 as Message;
+        MaliMaliKCPUCQSWAITSTART(crate::MaliMaliKCPUCQSWAITSTARTFtraceEventReader<'a>) mali_mali_KCPU_CQS_WAIT_START = 3770 as Message;
+        MaliMaliKCPUCQSWAITEND(crate::MaliMaliKCPUCQSWAITENDFtraceEventReader<'a>) mali_mali_KCPU_CQS_WAIT_END = 3778 as Message;
+        MaliMaliKCPUFENCESIGNAL(crate::MaliMaliKCPUFENCESIGNALFtraceEventReader<'a>) mali_mali_KCPU_FENCE_SIGNAL = 3786 as Message;
+        MaliMaliKCPUFENCEWAITSTART(crate::MaliMaliKCPUFENCEWAITSTARTFtraceEventReader<'a>) mali_mali_KCPU_FENCE_WAIT_START = 3794 as Message;
+        MaliMaliKCPUFENCEWAITEND(crate::MaliMaliKCPUFENCEWAITENDFtraceEventReader<'a>) mali_mali_KCPU_FENCE_WAIT_END = 3802 as Message;
+        HypEnter(crate::HypEnterFtraceEventReader<'a>) hyp_enter = 3810 as Message;
+        HypExit(crate::HypExitFtraceEventReader<'a>) hyp_exit = 3818 as Message;
+        HostHcall(crate::HostHcallFtraceEventReader<'a>) host_hcall = 3826 as Message;
+        HostSmc(crate::HostSmcFtraceEventReader<'a>) host_smc = 3834 as Message;
+        HostMemAbort(crate::HostMemAbortFtraceEventReader<'a>) host_mem_abort = 3842 as Message;
+        SuspendResumeMinimal(crate::SuspendResumeMinimalFtraceEventReader<'a>) suspend_resume_minimal = 3850 as Message;
+        MaliMaliCSFINTERRUPTSTART(crate::MaliMaliCSFINTERRUPTSTARTFtraceEventReader<'a>) mali_mali_CSF_INTERRUPT_START = 3858 as Message;
+        MaliMaliCSFINTERRUPTEND(crate::MaliMaliCSFINTERRUPTENDFtraceEventReader<'a>) mali_mali_CSF_INTERRUPT_END = 3866 as Message;
+        SamsungTracingMarkWrite(crate::SamsungTracingMarkWriteFtraceEventReader<'a>) samsung_tracing_mark_write = 3874 as Message;
+        BinderCommand(crate::BinderCommandFtraceEventReader<'a>) binder_command = 3882 as Message;
+        BinderReturn(crate::BinderReturnFtraceEventReader<'a>) binder_return = 3890 as Message;
+        SchedSwitchWithCtrs(crate::SchedSwitchWithCtrsFtraceEventReader<'a>) sched_switch_with_ctrs = 3898 as Message;
+        GpuWorkPeriod(crate::GpuWorkPeriodFtraceEventReader<'a>) gpu_work_period = 3906 as Message;
+        RpmStatus(crate::RpmStatusFtraceEventReader<'a>) rpm_status = 3914 as Message;
+        PanelWriteGeneric(crate::PanelWriteGenericFtraceEventReader<'a>) panel_write_generic = 3922 as Message;
+        SchedMigrateTask(crate::SchedMigrateTaskFtraceEventReader<'a>) sched_migrate_task = 3930 as Message;
+        DpuDsiCmdFifoStatus(crate::DpuDsiCmdFifoStatusFtraceEventReader<'a>) dpu_dsi_cmd_fifo_status = 3938 as Message;
+        DpuDsiRx(crate::DpuDsiRxFtraceEventReader<'a>) dpu_dsi_rx = 3946 as Message;
+        DpuDsiTx(crate::DpuDsiTxFtraceEventReader<'a>) dpu_dsi_tx = 3954 as Message;
+        F2fsBackgroundGc(crate::F2fsBackgroundGcFtraceEventReader<'a>) f2fs_background_gc = 3962 as Message;
+        F2fsGcBegin(crate::F2fsGcBeginFtraceEventReader<'a>) f2fs_gc_begin = 3970 as Message;
+        F2fsGcEnd(crate::F2fsGcEndFtraceEventReader<'a>) f2fs_gc_end = 3978 as Message;
+        FastrpcDmaFree(crate::FastrpcDmaFreeFtraceEventReader<'a>) fastrpc_dma_free = 3986 as Message;
+        FastrpcDmaAlloc(crate::FastrpcDmaAllocFtraceEventReader<'a>) fastrpc_dma_alloc = 3994 as Message;
+        FastrpcDmaUnmap(crate::FastrpcDmaUnmapFtraceEventReader<'a>) fastrpc_dma_unmap = 4002 as Message;
+        FastrpcDmaMap(crate::FastrpcDmaMapFtraceEventReader<'a>) fastrpc_dma_map = 4010 as Message;
+        GoogleIccEvent(crate::GoogleIccEventFtraceEventReader<'a>) google_icc_event = 4018 as Message;
+        GoogleIrmEvent(crate::GoogleIrmEventFtraceEventReader<'a>) google_irm_event = 4026 as Message;
+        DevicePmCallbackStart(crate::DevicePmCallbackStartFtraceEventReader<'a>) device_pm_callback_start = 4034 as Message;
+        DevicePmCallbackEnd(crate::DevicePmCallbackEndFtraceEventReader<'a>) device_pm_callback_end = 4042 as Message;
+        ThermalExynosAcpmBulk(crate::ThermalExynosAcpmBulkFtraceEventReader<'a>) thermal_exynos_acpm_bulk = 4050 as Message;
+        ThermalExynosAcpmHighOverhead(crate::ThermalExynosAcpmHighOverheadFtraceEventReader<'a>) thermal_exynos_acpm_high_overhead = 4058 as Message;
+        DcvshFreq(crate::DcvshFreqFtraceEventReader<'a>) dcvsh_freq = 4066 as Message;
+        KgslGpuFrequency(crate::KgslGpuFrequencyFtraceEventReader<'a>) kgsl_gpu_frequency = 4074 as Message;
+        MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPEND(crate::MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventReader<'a>) mali_mali_PM_MCU_HCTL_CORES_DOWN_SCALE_NOTIFY_PEND = 4082 as Message;
+        MaliMaliPMMCUHCTLCORESNOTIFYPEND(crate::MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventReader<'a>) mali_mali_PM_MCU_HCTL_CORES_NOTIFY_PEND = 4090 as Message;
+        MaliMaliPMMCUHCTLCOREINACTIVEPEND(crate::MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventReader<'a>) mali_mali_PM_MCU_HCTL_CORE_INACTIVE_PEND = 4098 as Message;
+        MaliMaliPMMCUHCTLMCUONRECHECK(crate::MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventReader<'a>) mali_mali_PM_MCU_HCTL_MCU_ON_RECHECK = 4106 as Message;
+        MaliMaliPMMCUHCTLSHADERSCOREOFFPEND(crate::MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventReader<'a>) mali_mali_PM_MCU_HCTL_SHADERS_CORE_OFF_PEND = 4114 as Message;
+        MaliMaliPMMCUHCTLSHADERSPENDOFF(crate::MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventReader<'a>) mali_mali_PM_MCU_HCTL_SHADERS_PEND_OFF = 4122 as Message;
+        MaliMaliPMMCUHCTLSHADERSPENDON(crate::MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventReader<'a>) mali_mali_PM_MCU_HCTL_SHADERS_PEND_ON = 4130 as Message;
+        MaliMaliPMMCUHCTLSHADERSREADYOFF(crate::MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventReader<'a>) mali_mali_PM_MCU_HCTL_SHADERS_READY_OFF = 4138 as Message;
+        MaliMaliPMMCUINSLEEP(crate::MaliMaliPMMCUINSLEEPFtraceEventReader<'a>) mali_mali_PM_MCU_IN_SLEEP = 4146 as Message;
+        MaliMaliPMMCUOFF(crate::MaliMaliPMMCUOFFFtraceEventReader<'a>) mali_mali_PM_MCU_OFF = 4154 as Message;
+        MaliMaliPMMCUON(crate::MaliMaliPMMCUONFtraceEventReader<'a>) mali_mali_PM_MCU_ON = 4162 as Message;
+        MaliMaliPMMCUONCOREATTRUPDATEPEND(crate::MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventReader<'a>) mali_mali_PM_MCU_ON_CORE_ATTR_UPDATE_PEND = 4170 as Message;
+        MaliMaliPMMCUONGLBREINITPEND(crate::MaliMaliPMMCUONGLBREINITPENDFtraceEventReader<'a>) mali_mali_PM_MCU_ON_GLB_REINIT_PEND = 4178 as Message;
+        MaliMaliPMMCUONHALT(crate::MaliMaliPMMCUONHALTFtraceEventReader<'a>) mali_mali_PM_MCU_ON_HALT = 4186 as Message;
+        MaliMaliPMMCUONHWCNTDISABLE(crate::MaliMaliPMMCUONHWCNTDISABLEFtraceEventReader<'a>) mali_mali_PM_MCU_ON_HWCNT_DISABLE = 4194 as Message;
+        MaliMaliPMMCUONHWCNTENABLE(crate::MaliMaliPMMCUONHWCNTENABLEFtraceEventReader<'a>) mali_mali_PM_MCU_ON_HWCNT_ENABLE = 4202 as Message;
+        MaliMaliPMMCUONPENDHALT(crate::MaliMaliPMMCUONPENDHALTFtraceEventReader<'a>) mali_mali_PM_MCU_ON_PEND_HALT = 4210 as Message;
+        MaliMaliPMMCUONPENDSLEEP(crate::MaliMaliPMMCUONPENDSLEEPFtraceEventReader<'a>) mali_mali_PM_MCU_ON_PEND_SLEEP = 4218 as Message;
+        MaliMaliPMMCUONSLEEPINITIATE(crate::MaliMaliPMMCUONSLEEPINITIATEFtraceEventReader<'a>) mali_mali_PM_MCU_ON_SLEEP_INITIATE = 4226 as Message;
+        MaliMaliPMMCUPENDOFF(crate::MaliMaliPMMCUPENDOFFFtraceEventReader<'a>) mali_mali_PM_MCU_PEND_OFF = 4234 as Message;
+        MaliMaliPMMCUPENDONRELOAD(crate::MaliMaliPMMCUPENDONRELOADFtraceEventReader<'a>) mali_mali_PM_MCU_PEND_ON_RELOAD = 4242 as Message;
+        MaliMaliPMMCUPOWERDOWN(crate::MaliMaliPMMCUPOWERDOWNFtraceEventReader<'a>) mali_mali_PM_MCU_POWER_DOWN = 4250 as Message;
+        MaliMaliPMMCURESETWAIT(crate::MaliMaliPMMCURESETWAITFtraceEventReader<'a>) mali_mali_PM_MCU_RESET_WAIT = 4258 as Message;
+        BclIrqTrigger(crate::BclIrqTriggerFtraceEventReader<'a>) bcl_irq_trigger = 4266 as Message;
+        KgslAdrenoCmdbatchQueued(crate::KgslAdrenoCmdbatchQueuedFtraceEventReader<'a>) kgsl_adreno_cmdbatch_queued = 4274 as Message;
+        KgslAdrenoCmdbatchSubmitted(crate::KgslAdrenoCmdbatchSubmittedFtraceEventReader<'a>) kgsl_adreno_cmdbatch_submitted = 4282 as Message;
+        KgslAdrenoCmdbatchSync(crate::KgslAdrenoCmdbatchSyncFtraceEventReader<'a>) kgsl_adreno_cmdbatch_sync = 4290 as Message;
+        KgslAdrenoCmdbatchRetired(crate::KgslAdrenoCmdbatchRetiredFtraceEventReader<'a>) kgsl_adreno_cmdbatch_retired = 4298 as Message;
+        PixelMmKswapdWake(crate::PixelMmKswapdWakeFtraceEventReader<'a>) pixel_mm_kswapd_wake = 4306 as Message;
+        PixelMmKswapdDone(crate::PixelMmKswapdDoneFtraceEventReader<'a>) pixel_mm_kswapd_done = 4314 as Message;
+        SchedWakeupTaskAttr(crate::SchedWakeupTaskAttrFtraceEventReader<'a>) sched_wakeup_task_attr = 4322 as Message;
+        DevfreqFrequency(crate::DevfreqFrequencyFtraceEventReader<'a>) devfreq_frequency = 4330 as Message;
+        KprobeEvent(crate::KprobeEventReader<'a>) kprobe_event = 4338 as Message;
+        ParamSetValueCpm(crate::ParamSetValueCpmFtraceEventReader<'a>) param_set_value_cpm = 4346 as Message;
+        DoSysOpen(crate::DoSysOpenFtraceEventReader<'a>) do_sys_open = 4354 as Message;
+        OpenExec(crate::OpenExecFtraceEventReader<'a>) open_exec = 4362 as Message;
+        BlockIoStart(crate::BlockIoStartFtraceEventReader<'a>) block_io_start = 4370 as Message;
+        BlockIoDone(crate::BlockIoDoneFtraceEventReader<'a>) block_io_done = 4378 as Message;
+        MaliGpuPowerState(crate::MaliGpuPowerStateFtraceEventReader<'a>) mali_gpu_power_state = 4386 as Message;
+        DpuDispDpuUnderrun(crate::DpuDispDpuUnderrunFtraceEventReader<'a>) dpu_disp_dpu_underrun = 4394 as Message;
+        DpuDispVblankIrqEnable(crate::DpuDispVblankIrqEnableFtraceEventReader<'a>) dpu_disp_vblank_irq_enable = 4402 as Message;
+        HrtimerStart(crate::HrtimerStartFtraceEventReader<'a>) hrtimer_start = 4410 as Message;
+        HrtimerCancel(crate::HrtimerCancelFtraceEventReader<'a>) hrtimer_cancel = 4418 as Message;
+        HrtimerExpireEntry(crate::HrtimerExpireEntryFtraceEventReader<'a>) hrtimer_expire_entry = 4426 as Message;
+        HrtimerExpireExit(crate::HrtimerExpireExitFtraceEventReader<'a>) hrtimer_expire_exit = 4434 as Message;
+        TimerStart(crate::TimerStartFtraceEventReader<'a>) timer_start = 4442 as Message;
+        TimerCancel(crate::TimerCancelFtraceEventReader<'a>) timer_cancel = 4450 as Message;
+        TimerExpireEntry(crate::TimerExpireEntryFtraceEventReader<'a>) timer_expire_entry = 4458 as Message;
+        TimerExpireExit(crate::TimerExpireExitFtraceEventReader<'a>) timer_expire_exit = 4466 as Message;
+        LocalTimerEntry(crate::LocalTimerEntryFtraceEventReader<'a>) local_timer_entry = 4474 as Message;
+        LocalTimerExit(crate::LocalTimerExitFtraceEventReader<'a>) local_timer_exit = 4482 as Message;
+        Dwc3AllocRequest(crate::Dwc3AllocRequestFtraceEventReader<'a>) dwc3_alloc_request = 4490 as Message;
+        Dwc3CompleteTrb(crate::Dwc3CompleteTrbFtraceEventReader<'a>) dwc3_complete_trb = 4498 as Message;
+        Dwc3CtrlReq(crate::Dwc3CtrlReqFtraceEventReader<'a>) dwc3_ctrl_req = 4506 as Message;
+        Dwc3EpDequeue(crate::Dwc3EpDequeueFtraceEventReader<'a>) dwc3_ep_dequeue = 4514 as Message;
+        Dwc3EpQueue(crate::Dwc3EpQueueFtraceEventReader<'a>) dwc3_ep_queue = 4522 as Message;
+        Dwc3Event(crate::Dwc3EventFtraceEventReader<'a>) dwc3_event = 4530 as Message;
+        Dwc3FreeRequest(crate::Dwc3FreeRequestFtraceEventReader<'a>) dwc3_free_request = 4538 as Message;
+        Dwc3GadgetEpCmd(crate::Dwc3GadgetEpCmdFtraceEventReader<'a>) dwc3_gadget_ep_cmd = 4546 as Message;
+        Dwc3GadgetEpDisable(crate::Dwc3GadgetEpDisableFtraceEventReader<'a>) dwc3_gadget_ep_disable = 4554 as Message;
+        Dwc3GadgetEpEnable(crate::Dwc3GadgetEpEnableFtraceEventReader<'a>) dwc3_gadget_ep_enable = 4562 as Message;
+        Dwc3GadgetGenericCmd(crate::Dwc3GadgetGenericCmdFtraceEventReader<'a>) dwc3_gadget_generic_cmd = 4570 as Message;
+        Dwc3GadgetGiveback(crate::Dwc3GadgetGivebackFtraceEventReader<'a>) dwc3_gadget_giveback = 4578 as Message;
+        Dwc3PrepareTrb(crate::Dwc3PrepareTrbFtraceEventReader<'a>) dwc3_prepare_trb = 4586 as Message;
+        Dwc3Readl(crate::Dwc3ReadlFtraceEventReader<'a>) dwc3_readl = 4594 as Message;
+        Dwc3Writel(crate::Dwc3WritelFtraceEventReader<'a>) dwc3_writel = 4602 as Message;
+        CmaAllocFinish(crate::CmaAllocFinishFtraceEventReader<'a>) cma_alloc_finish = 4610 as Message;
+        MmAllocContigMigrateRangeInfo(crate::MmAllocContigMigrateRangeInfoFtraceEventReader<'a>) mm_alloc_contig_migrate_range_info = 4618 as Message;
+        HostFfaCall(crate::HostFfaCallFtraceEventReader<'a>) host_ffa_call = 4626 as Message;
+        DmabufRssStat(crate::DmabufRssStatFtraceEventReader<'a>) dmabuf_rss_stat = 4634 as Message;
+        IommuIdmap(crate::IommuIdmapFtraceEventReader<'a>) iommu_idmap = 4642 as Message;
+        PsciMemProtect(crate::PsciMemProtectFtraceEventReader<'a>) psci_mem_protect = 4650 as Message;
+        HypervisorHostHcall(crate::HypervisorHostHcallFtraceEventReader<'a>) hypervisor_host_hcall = 4658 as Message;
+        HypervisorHostSmc(crate::HypervisorHostSmcFtraceEventReader<'a>) hypervisor_host_smc = 4666 as Message;
+        HypervisorHypExit(crate::HypervisorHypExitFtraceEventReader<'a>) hypervisor_hyp_exit = 4674 as Message;
+        HypervisorIommuIdmap(crate::HypervisorIommuIdmapFtraceEventReader<'a>) hypervisor_iommu_idmap = 4682 as Message;
+        HypervisorPsciMemProtect(crate::HypervisorPsciMemProtectFtraceEventReader<'a>) hypervisor_psci_mem_protect = 4690 as Message;
+        HypervisorHostMemAbort(crate::HypervisorHostMemAbortFtraceEventReader<'a>) hypervisor_host_mem_abort = 4698 as Message;
+        HypervisorHypEnter(crate::HypervisorHypEnterFtraceEventReader<'a>) hypervisor_hyp_enter = 4706 as Message;
+        HypervisorIommuIdmapComplete(crate::HypervisorIommuIdmapCompleteFtraceEventReader<'a>) hypervisor_iommu_idmap_complete = 4714 as Message;
+        HypervisorVcpuIllegalTrap(crate::HypervisorVcpuIllegalTrapFtraceEventReader<'a>) hypervisor_vcpu_illegal_trap = 4722 as Message;
+        DrmSchedJobAddDep(crate::DrmSchedJobAddDepFtraceEventReader<'a>) drm_sched_job_add_dep = 4730 as Message;
+        DrmSchedJobDone(crate::DrmSchedJobDoneFtraceEventReader<'a>) drm_sched_job_done = 4738 as Message;
+        DrmSchedJobQueue(crate::DrmSchedJobQueueFtraceEventReader<'a>) drm_sched_job_queue = 4746 as Message;
+        DrmSchedJobRun(crate::DrmSchedJobRunFtraceEventReader<'a>) drm_sched_job_run = 4754 as Message;
+        DrmSchedJobUnschedulable(crate::DrmSchedJobUnschedulableFtraceEventReader<'a>) drm_sched_job_unschedulable = 4762 as Message;
+        FwtpPerfettoCounter(crate::FwtpPerfettoCounterFtraceEventReader<'a>) fwtp_perfetto_counter = 4770 as Message;
+        ScsiDispatchCmdError(crate::ScsiDispatchCmdErrorFtraceEventReader<'a>) scsi_dispatch_cmd_error = 4778 as Message;
+        ScsiDispatchCmdTimeout(crate::ScsiDispatchCmdTimeoutFtraceEventReader<'a>) scsi_dispatch_cmd_timeout = 4786 as Message;
+        ScsiEhWakeup(crate::ScsiEhWakeupFtraceEventReader<'a>) scsi_eh_wakeup = 4794 as Message;
+        FwtpPerfettoSlice(crate::FwtpPerfettoSliceFtraceEventReader<'a>) fwtp_perfetto_slice = 4802 as Message;
+        GpuPowerState(crate::GpuPowerStateFtraceEventReader<'a>) gpu_power_state = 4810 as Message;
+        GramCollision(crate::GramCollisionFtraceEventReader<'a>) gram_collision = 4818 as Message;
+        F2fsLockElapsedTime(crate::F2fsLockElapsedTimeFtraceEventReader<'a>) f2fs_lock_elapsed_time = 4826 as Message;
+        SchedGroupTracker(crate::SchedGroupTrackerFtraceEventReader<'a>) sched_group_tracker = 4834 as Message;
+        DpuDispFrameDoneTimeout(crate::DpuDispFrameDoneTimeoutFtraceEventReader<'a>) dpu_disp_frame_done_timeout = 4842 as Message;
+        DpuDispFrameStartTimeout(crate::DpuDispFrameStartTimeoutFtraceEventReader<'a>) dpu_disp_frame_start_timeout = 4850 as Message;
+        MmVmscanMemcgReclaimBegin(crate::MmVmscanMemcgReclaimBeginFtraceEventReader<'a>) mm_vmscan_memcg_reclaim_begin = 4858 as Message;
+        MmVmscanMemcgReclaimEnd(crate::MmVmscanMemcgReclaimEndFtraceEventReader<'a>) mm_vmscan_memcg_reclaim_end = 4866 as Message;
+        DpuDispFrameDoneMissing(crate::DpuDispFrameDoneMissingFtraceEventReader<'a>) dpu_disp_frame_done_missing = 4874 as Message;
+        DpuDispFrameStartMissing(crate::DpuDispFrameStartMissingFtraceEventReader<'a>) dpu_disp_frame_start_missing = 4882 as Message;
+        PanelSettingsFull(crate::PanelSettingsFullFtraceEventReader<'a>) panel_settings_full = 4890 as Message;
+        PanelSettingsLite(crate::PanelSettingsLiteFtraceEventReader<'a>) panel_settings_lite = 4898 as Message;
+        DpuDispDpuLineUnderrun(crate::DpuDispDpuLineUnderrunFtraceEventReader<'a>) dpu_disp_dpu_line_underrun = 4906 as Message;
+        PsciDomainIdleExit(crate::PsciDomainIdleExitFtraceEventReader<'a>) psci_domain_idle_exit = 4914 as Message;
+        PsciDomainIdleEnter(crate::PsciDomainIdleEnterFtraceEventReader<'a>) psci_domain_idle_enter = 4922 as Message;
+        LongIrq(crate::LongIrqFtraceEventReader<'a>) long_irq = 4930 as Message;
+        LongSoftirq(crate::LongSoftirqFtraceEventReader<'a>) long_softirq = 4938 as Message;
     }
 }
 

@@ -118,51 +118,23 @@ impl FtraceEventBundleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceEventBundle` where it lies, field by field.
-pub type FtraceEventBundleReader<'a> = rt::TypedReader<'a, FtraceEventBundleField<'a>>;
-/// A field of a `perfetto.protos.FtraceEventBundle`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceEventBundleField<'a> {
-    Cpu(u32),
-    Event(crate::FtraceEventReader<'a>),
-    LostEvents(bool),
-    CompactSched(FtraceEventBundleCompactSchedReader<'a>),
-    FtraceClock(FtraceClock),
-    FtraceTimestamp(i64),
-    BootTimestamp(i64),
-    Error(FtraceEventBundleFtraceErrorReader<'a>),
-    LastReadEventTimestamp(u64),
-    PreviousBundleEndTimestamp(u64),
-    GenericEventDescriptors(FtraceEventBundleGenericEventDescriptorReader<'a>),
-    BrokenAbiTracePage(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceEventBundleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cpu(f.uint32()?),
-            18 => Self::Event(crate::FtraceEventReader::new(f.bytes()?)),
-            24 => Self::LostEvents(f.bool()?),
-            34 => {
-                Self::CompactSched(FtraceEventBundleCompactSchedReader::new(f.bytes()?))
-            }
-            40 => Self::FtraceClock(FtraceClock(f.enumeration()?)),
-            48 => Self::FtraceTimestamp(f.int64()?),
-            56 => Self::BootTimestamp(f.int64()?),
-            66 => Self::Error(FtraceEventBundleFtraceErrorReader::new(f.bytes()?)),
-            72 => Self::LastReadEventTimestamp(f.uint64()?),
-            80 => Self::PreviousBundleEndTimestamp(f.uint64()?),
-            90 => {
-                Self::GenericEventDescriptors(
-                    FtraceEventBundleGenericEventDescriptorReader::new(f.bytes()?),
-                )
-            }
-            4098 => Self::BrokenAbiTracePage(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceEventBundle": FtraceEventBundleReader, FtraceEventBundleField, FtraceEventBundleTable;
+    one {
+        Cpu(u32) cpu = 8 as Uint32;
+        LostEvents(bool) lost_events = 24 as Bool;
+        CompactSched(FtraceEventBundleCompactSchedReader<'a>) compact_sched = 34 as Message;
+        FtraceClock(FtraceClock) ftrace_clock = 40 as Enumeration;
+        FtraceTimestamp(i64) ftrace_timestamp = 48 as Int64;
+        BootTimestamp(i64) boot_timestamp = 56 as Int64;
+        LastReadEventTimestamp(u64) last_read_event_timestamp = 72 as Uint64;
+        PreviousBundleEndTimestamp(u64) previous_bundle_end_timestamp = 80 as Uint64;
+        BrokenAbiTracePage(&'a [u8]) broken_abi_trace_page = 4098 as Bytes;
+    }
+    many {
+        Event(crate::FtraceEventReader<'a>) event = 18 as Message;
+        Error(FtraceEventBundleFtraceErrorReader<'a>) error = 66 as Message;
+        GenericEventDescriptors(FtraceEventBundleGenericEventDescriptorReader<'a>) generic_event_descriptors = 90 as Message;
     }
 }
 
@@ -295,59 +267,21 @@ impl FtraceEventBundleCompactSchedWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceEventBundle.CompactSched` where it lies, field by field.
-pub type FtraceEventBundleCompactSchedReader<'a> = rt::TypedReader<
-    'a,
-    FtraceEventBundleCompactSchedField<'a>,
->;
-/// A field of a `perfetto.protos.FtraceEventBundle.CompactSched`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceEventBundleCompactSchedField<'a> {
-    SwitchTimestamp(u64),
-    SwitchPrevState(i64),
-    SwitchNextPid(i32),
-    SwitchNextPrio(i32),
-    InternTable(&'a str),
-    SwitchNextCommIndex(u32),
-    WakingTimestamp(u64),
-    WakingPid(i32),
-    WakingTargetCpu(i32),
-    WakingPrio(i32),
-    WakingCommIndex(u32),
-    WakingCommonFlags(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceEventBundleCompactSchedField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SwitchTimestamp(f.uint64()?),
-            10 => return rt::run(f, 8),
-            16 => Self::SwitchPrevState(f.int64()?),
-            18 => return rt::run(f, 16),
-            24 => Self::SwitchNextPid(f.int32()?),
-            26 => return rt::run(f, 24),
-            32 => Self::SwitchNextPrio(f.int32()?),
-            34 => return rt::run(f, 32),
-            42 => Self::InternTable(f.string()?),
-            48 => Self::SwitchNextCommIndex(f.uint32()?),
-            50 => return rt::run(f, 48),
-            56 => Self::WakingTimestamp(f.uint64()?),
-            58 => return rt::run(f, 56),
-            64 => Self::WakingPid(f.int32()?),
-            66 => return rt::run(f, 64),
-            72 => Self::WakingTargetCpu(f.int32()?),
-            74 => return rt::run(f, 72),
-            80 => Self::WakingPrio(f.int32()?),
-            82 => return rt::run(f, 80),
-            88 => Self::WakingCommIndex(f.uint32()?),
-            90 => return rt::run(f, 88),
-            96 => Self::WakingCommonFlags(f.uint32()?),
-            98 => return rt::run(f, 96),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceEventBundle.CompactSched": FtraceEventBundleCompactSchedReader, FtraceEventBundleCompactSchedField, FtraceEventBundleCompactSchedTable;
+    many {
+        SwitchTimestamp(u64) switch_timestamp = 8 | 10 as Uint64;
+        SwitchPrevState(i64) switch_prev_state = 16 | 18 as Int64;
+        SwitchNextPid(i32) switch_next_pid = 24 | 26 as Int32;
+        SwitchNextPrio(i32) switch_next_prio = 32 | 34 as Int32;
+        InternTable(&'a str) intern_table = 42 as String;
+        SwitchNextCommIndex(u32) switch_next_comm_index = 48 | 50 as Uint32;
+        WakingTimestamp(u64) waking_timestamp = 56 | 58 as Uint64;
+        WakingPid(i32) waking_pid = 64 | 66 as Int32;
+        WakingTargetCpu(i32) waking_target_cpu = 72 | 74 as Int32;
+        WakingPrio(i32) waking_prio = 80 | 82 as Int32;
+        WakingCommIndex(u32) waking_comm_index = 88 | 90 as Uint32;
+        WakingCommonFlags(u32) waking_common_flags = 96 | 98 as Uint32;
     }
 }
 
@@ -399,28 +333,11 @@ impl FtraceEventBundleFtraceErrorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceEventBundle.FtraceError` where it lies, field by field.
-pub type FtraceEventBundleFtraceErrorReader<'a> = rt::TypedReader<
-    'a,
-    FtraceEventBundleFtraceErrorField<'a>,
->;
-/// A field of a `perfetto.protos.FtraceEventBundle.FtraceError`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceEventBundleFtraceErrorField<'a> {
-    Timestamp(u64),
-    Status(crate::FtraceParseStatus),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceEventBundleFtraceErrorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Timestamp(f.uint64()?),
-            16 => Self::Status(crate::FtraceParseStatus(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceEventBundle.FtraceError": FtraceEventBundleFtraceErrorReader, FtraceEventBundleFtraceErrorField, FtraceEventBundleFtraceErrorTable;
+    one {
+        Timestamp(u64) timestamp = 8 as Uint64;
+        Status(crate::FtraceParseStatus) status = 16 as Enumeration;
     }
 }
 
@@ -465,30 +382,12 @@ impl FtraceEventBundleGenericEventDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceEventBundle.GenericEventDescriptor` where it lies, field by field.
-pub type FtraceEventBundleGenericEventDescriptorReader<'a> = rt::TypedReader<
-    'a,
-    FtraceEventBundleGenericEventDescriptorField<'a>,
->;
-/// A field of a `perfetto.protos.FtraceEventBundle.GenericEventDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceEventBundleGenericEventDescriptorField<'a> {
-    FieldId(i32),
-    EventDescriptor(&'a [u8]),
-    GroupName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceEventBundleGenericEventDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::FieldId(f.int32()?),
-            18 => Self::EventDescriptor(f.bytes()?),
-            26 => Self::GroupName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceEventBundle.GenericEventDescriptor": FtraceEventBundleGenericEventDescriptorReader, FtraceEventBundleGenericEventDescriptorField, FtraceEventBundleGenericEventDescriptorTable;
+    one {
+        FieldId(i32) field_id = 8 as Int32;
+        EventDescriptor(&'a [u8]) event_descriptor = 18 as Bytes;
+        GroupName(&'a str) group_name = 26 as String;
     }
 }
 

@@ -139,39 +139,18 @@ impl FtraceCpuStatsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceCpuStats` where it lies, field by field.
-pub type FtraceCpuStatsReader<'a> = rt::TypedReader<'a, FtraceCpuStatsField<'a>>;
-/// A field of a `perfetto.protos.FtraceCpuStats`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceCpuStatsField<'a> {
-    Cpu(u64),
-    Entries(u64),
-    Overrun(u64),
-    CommitOverrun(u64),
-    BytesRead(u64),
-    OldestEventTs(f64),
-    NowTs(f64),
-    DroppedEvents(u64),
-    ReadEvents(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceCpuStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cpu(f.uint64()?),
-            16 => Self::Entries(f.uint64()?),
-            24 => Self::Overrun(f.uint64()?),
-            32 => Self::CommitOverrun(f.uint64()?),
-            40 => Self::BytesRead(f.uint64()?),
-            49 => Self::OldestEventTs(f.double()?),
-            57 => Self::NowTs(f.double()?),
-            64 => Self::DroppedEvents(f.uint64()?),
-            72 => Self::ReadEvents(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceCpuStats": FtraceCpuStatsReader, FtraceCpuStatsField, FtraceCpuStatsTable;
+    one {
+        Cpu(u64) cpu = 8 as Uint64;
+        Entries(u64) entries = 16 as Uint64;
+        Overrun(u64) overrun = 24 as Uint64;
+        CommitOverrun(u64) commit_overrun = 32 as Uint64;
+        BytesRead(u64) bytes_read = 40 as Uint64;
+        OldestEventTs(f64) oldest_event_ts = 49 as Double;
+        NowTs(f64) now_ts = 57 as Double;
+        DroppedEvents(u64) dropped_events = 64 as Uint64;
+        ReadEvents(u64) read_events = 72 as Uint64;
     }
 }
 
@@ -217,25 +196,11 @@ impl FtraceKprobeStatsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceKprobeStats` where it lies, field by field.
-pub type FtraceKprobeStatsReader<'a> = rt::TypedReader<'a, FtraceKprobeStatsField<'a>>;
-/// A field of a `perfetto.protos.FtraceKprobeStats`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceKprobeStatsField<'a> {
-    Hits(i64),
-    Misses(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceKprobeStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Hits(f.int64()?),
-            16 => Self::Misses(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceKprobeStats": FtraceKprobeStatsReader, FtraceKprobeStatsField, FtraceKprobeStatsTable;
+    one {
+        Hits(i64) hits = 8 as Int64;
+        Misses(i64) misses = 16 as Int64;
     }
 }
 
@@ -334,48 +299,24 @@ impl FtraceStatsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FtraceStats` where it lies, field by field.
-pub type FtraceStatsReader<'a> = rt::TypedReader<'a, FtraceStatsField<'a>>;
-/// A field of a `perfetto.protos.FtraceStats`.
-#[derive(Clone, Copy, Debug)]
-pub enum FtraceStatsField<'a> {
-    Phase(FtraceStatsPhase),
-    CpuStats(FtraceCpuStatsReader<'a>),
-    KernelSymbolsParsed(u32),
-    KernelSymbolsMemKb(u32),
-    AtraceErrors(&'a str),
-    UnknownFtraceEvents(&'a str),
-    FailedFtraceEvents(&'a str),
-    PreserveFtraceBuffer(bool),
-    FtraceParseErrors(FtraceParseStatus),
-    KprobeStats(FtraceKprobeStatsReader<'a>),
-    CpuBufferSizePages(u32),
-    CachedCpuBufferSizePages(u32),
-    ExclusiveFeatureError(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FtraceStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Phase(FtraceStatsPhase(f.enumeration()?)),
-            18 => Self::CpuStats(FtraceCpuStatsReader::new(f.bytes()?)),
-            24 => Self::KernelSymbolsParsed(f.uint32()?),
-            32 => Self::KernelSymbolsMemKb(f.uint32()?),
-            42 => Self::AtraceErrors(f.string()?),
-            50 => Self::UnknownFtraceEvents(f.string()?),
-            58 => Self::FailedFtraceEvents(f.string()?),
-            64 => Self::PreserveFtraceBuffer(f.bool()?),
-            72 => Self::FtraceParseErrors(FtraceParseStatus(f.enumeration()?)),
-            74 => return rt::run(f, 72),
-            82 => Self::KprobeStats(FtraceKprobeStatsReader::new(f.bytes()?)),
-            88 => Self::CpuBufferSizePages(f.uint32()?),
-            96 => Self::CachedCpuBufferSizePages(f.uint32()?),
-            106 => Self::ExclusiveFeatureError(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FtraceStats": FtraceStatsReader, FtraceStatsField, FtraceStatsTable;
+    one {
+        Phase(FtraceStatsPhase) phase = 8 as Enumeration;
+        KernelSymbolsParsed(u32) kernel_symbols_parsed = 24 as Uint32;
+        KernelSymbolsMemKb(u32) kernel_symbols_mem_kb = 32 as Uint32;
+        AtraceErrors(&'a str) atrace_errors = 42 as String;
+        PreserveFtraceBuffer(bool) preserve_ftrace_buffer = 64 as Bool;
+        KprobeStats(FtraceKprobeStatsReader<'a>) kprobe_stats = 82 as Message;
+        CpuBufferSizePages(u32) cpu_buffer_size_pages = 88 as Uint32;
+        CachedCpuBufferSizePages(u32) cached_cpu_buffer_size_pages = 96 as Uint32;
+        ExclusiveFeatureError(&'a str) exclusive_feature_error = 106 as String;
+    }
+    many {
+        CpuStats(FtraceCpuStatsReader<'a>) cpu_stats = 18 as Message;
+        UnknownFtraceEvents(&'a str) unknown_ftrace_events = 50 as String;
+        FailedFtraceEvents(&'a str) failed_ftrace_events = 58 as String;
+        FtraceParseErrors(FtraceParseStatus) ftrace_parse_errors = 72 | 74 as Enumeration;
     }
 }
 

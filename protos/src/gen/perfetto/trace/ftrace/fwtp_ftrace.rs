@@ -35,34 +35,14 @@ impl FwtpPerfettoCounterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FwtpPerfettoCounterFtraceEvent` where it lies, field by field.
-pub type FwtpPerfettoCounterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    FwtpPerfettoCounterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.FwtpPerfettoCounterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FwtpPerfettoCounterFtraceEventField<'a> {
-    Timestamp(u64),
-    TrackId(u32),
-    Category(&'a str),
-    Name(&'a str),
-    Value(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FwtpPerfettoCounterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Timestamp(f.uint64()?),
-            16 => Self::TrackId(f.uint32()?),
-            26 => Self::Category(f.string()?),
-            34 => Self::Name(f.string()?),
-            40 => Self::Value(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FwtpPerfettoCounterFtraceEvent": FwtpPerfettoCounterFtraceEventReader, FwtpPerfettoCounterFtraceEventField, FwtpPerfettoCounterFtraceEventTable;
+    one {
+        Timestamp(u64) timestamp = 8 as Uint64;
+        TrackId(u32) track_id = 16 as Uint32;
+        Category(&'a str) category = 26 as String;
+        Name(&'a str) name = 34 as String;
+        Value(u32) value = 40 as Uint32;
     }
 }
 
@@ -110,34 +90,14 @@ impl FwtpPerfettoSliceFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.FwtpPerfettoSliceFtraceEvent` where it lies, field by field.
-pub type FwtpPerfettoSliceFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    FwtpPerfettoSliceFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.FwtpPerfettoSliceFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum FwtpPerfettoSliceFtraceEventField<'a> {
-    Timestamp(u64),
-    TrackId(u32),
-    Category(&'a str),
-    Name(&'a str),
-    Begin(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FwtpPerfettoSliceFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Timestamp(f.uint64()?),
-            16 => Self::TrackId(f.uint32()?),
-            26 => Self::Category(f.string()?),
-            34 => Self::Name(f.string()?),
-            40 => Self::Begin(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.FwtpPerfettoSliceFtraceEvent": FwtpPerfettoSliceFtraceEventReader, FwtpPerfettoSliceFtraceEventField, FwtpPerfettoSliceFtraceEventTable;
+    one {
+        Timestamp(u64) timestamp = 8 as Uint64;
+        TrackId(u32) track_id = 16 as Uint32;
+        Category(&'a str) category = 26 as String;
+        Name(&'a str) name = 34 as String;
+        Begin(u32) begin = 40 as Uint32;
     }
 }
 

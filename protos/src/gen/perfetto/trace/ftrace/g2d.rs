@@ -33,32 +33,13 @@ impl G2dTracingMarkWriteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.G2dTracingMarkWriteFtraceEvent` where it lies, field by field.
-pub type G2dTracingMarkWriteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    G2dTracingMarkWriteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.G2dTracingMarkWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum G2dTracingMarkWriteFtraceEventField<'a> {
-    Pid(i32),
-    Name(&'a str),
-    Type(u32),
-    Value(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for G2dTracingMarkWriteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            34 => Self::Name(f.string()?),
-            40 => Self::Type(f.uint32()?),
-            48 => Self::Value(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.G2dTracingMarkWriteFtraceEvent": G2dTracingMarkWriteFtraceEventReader, G2dTracingMarkWriteFtraceEventField, G2dTracingMarkWriteFtraceEventTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+        Name(&'a str) name = 34 as String;
+        Type(u32) r#type = 40 as Uint32;
+        Value(i32) value = 48 as Int32;
     }
 }
 

@@ -65,28 +65,13 @@ impl GenericFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GenericFtraceEvent` where it lies, field by field.
-pub type GenericFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    GenericFtraceEventField_<'a>,
->;
-/// A field of a `perfetto.protos.GenericFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GenericFtraceEventField_<'a> {
-    EventName(&'a str),
-    Field(GenericFtraceEventFieldReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GenericFtraceEventField_<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::EventName(f.string()?),
-            18 => Self::Field(GenericFtraceEventFieldReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GenericFtraceEvent": GenericFtraceEventReader, GenericFtraceEventField_, GenericFtraceEventTable;
+    one {
+        EventName(&'a str) event_name = 10 as String;
+    }
+    many {
+        Field(GenericFtraceEventFieldReader<'a>) field = 18 as Message;
     }
 }
 
@@ -136,32 +121,15 @@ impl GenericFtraceEventFieldWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GenericFtraceEvent.Field` where it lies, field by field.
-pub type GenericFtraceEventFieldReader<'a> = rt::TypedReader<
-    'a,
-    GenericFtraceEventFieldField<'a>,
->;
-/// A field of a `perfetto.protos.GenericFtraceEvent.Field`.
-#[derive(Clone, Copy, Debug)]
-pub enum GenericFtraceEventFieldField<'a> {
-    Name(&'a str),
-    StrValue(&'a str),
-    IntValue(i64),
-    UintValue(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GenericFtraceEventFieldField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            26 => Self::StrValue(f.string()?),
-            32 => Self::IntValue(f.int64()?),
-            40 => Self::UintValue(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GenericFtraceEvent.Field": GenericFtraceEventFieldReader, GenericFtraceEventFieldField, GenericFtraceEventFieldTable;
+    one {
+        Name(&'a str) name = 10 as String;
+    }
+    oneof value {
+        StrValue(&'a str) str_value = 26 as String;
+        IntValue(i64) int_value = 32 as Int64;
+        UintValue(u64) uint_value = 40 as Uint64;
     }
 }
 
@@ -205,25 +173,11 @@ impl KprobeEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KprobeEvent` where it lies, field by field.
-pub type KprobeEventReader<'a> = rt::TypedReader<'a, KprobeEventField<'a>>;
-/// A field of a `perfetto.protos.KprobeEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KprobeEventField<'a> {
-    Name(&'a str),
-    Type(KprobeEventKprobeType),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KprobeEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Type(KprobeEventKprobeType(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KprobeEvent": KprobeEventReader, KprobeEventField, KprobeEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Type(KprobeEventKprobeType) r#type = 16 as Enumeration;
     }
 }
 

@@ -30,28 +30,11 @@ impl GoogleIccEventFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GoogleIccEventFtraceEvent` where it lies, field by field.
-pub type GoogleIccEventFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    GoogleIccEventFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.GoogleIccEventFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GoogleIccEventFtraceEventField<'a> {
-    Event(&'a str),
-    Timestamp(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GoogleIccEventFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Event(f.string()?),
-            16 => Self::Timestamp(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GoogleIccEventFtraceEvent": GoogleIccEventFtraceEventReader, GoogleIccEventFtraceEventField, GoogleIccEventFtraceEventTable;
+    one {
+        Event(&'a str) event = 10 as String;
+        Timestamp(u64) timestamp = 16 as Uint64;
     }
 }
 

@@ -30,28 +30,11 @@ impl GoogleIrmEventFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GoogleIrmEventFtraceEvent` where it lies, field by field.
-pub type GoogleIrmEventFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    GoogleIrmEventFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.GoogleIrmEventFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GoogleIrmEventFtraceEventField<'a> {
-    Event(&'a str),
-    Timestamp(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GoogleIrmEventFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Event(f.string()?),
-            16 => Self::Timestamp(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GoogleIrmEventFtraceEvent": GoogleIrmEventFtraceEventReader, GoogleIrmEventFtraceEventField, GoogleIrmEventFtraceEventTable;
+    one {
+        Event(&'a str) event = 10 as String;
+        Timestamp(u64) timestamp = 16 as Uint64;
     }
 }
 

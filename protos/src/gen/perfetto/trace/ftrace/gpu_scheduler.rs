@@ -37,36 +37,15 @@ impl DrmSchedJobFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DrmSchedJobFtraceEvent` where it lies, field by field.
-pub type DrmSchedJobFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DrmSchedJobFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DrmSchedJobFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DrmSchedJobFtraceEventField<'a> {
-    Entity(u64),
-    Fence(u64),
-    HwJobCount(i32),
-    Id(u64),
-    JobCount(u32),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DrmSchedJobFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Entity(f.uint64()?),
-            16 => Self::Fence(f.uint64()?),
-            24 => Self::HwJobCount(f.int32()?),
-            32 => Self::Id(f.uint64()?),
-            40 => Self::JobCount(f.uint32()?),
-            50 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DrmSchedJobFtraceEvent": DrmSchedJobFtraceEventReader, DrmSchedJobFtraceEventField, DrmSchedJobFtraceEventTable;
+    one {
+        Entity(u64) entity = 8 as Uint64;
+        Fence(u64) fence = 16 as Uint64;
+        HwJobCount(i32) hw_job_count = 24 as Int32;
+        Id(u64) id = 32 as Uint64;
+        JobCount(u32) job_count = 40 as Uint32;
+        Name(&'a str) name = 50 as String;
     }
 }
 
@@ -117,36 +96,15 @@ impl DrmRunJobFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DrmRunJobFtraceEvent` where it lies, field by field.
-pub type DrmRunJobFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DrmRunJobFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DrmRunJobFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DrmRunJobFtraceEventField<'a> {
-    Entity(u64),
-    Fence(u64),
-    HwJobCount(i32),
-    Id(u64),
-    JobCount(u32),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DrmRunJobFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Entity(f.uint64()?),
-            16 => Self::Fence(f.uint64()?),
-            24 => Self::HwJobCount(f.int32()?),
-            32 => Self::Id(f.uint64()?),
-            40 => Self::JobCount(f.uint32()?),
-            50 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DrmRunJobFtraceEvent": DrmRunJobFtraceEventReader, DrmRunJobFtraceEventField, DrmRunJobFtraceEventTable;
+    one {
+        Entity(u64) entity = 8 as Uint64;
+        Fence(u64) fence = 16 as Uint64;
+        HwJobCount(i32) hw_job_count = 24 as Int32;
+        Id(u64) id = 32 as Uint64;
+        JobCount(u32) job_count = 40 as Uint32;
+        Name(&'a str) name = 50 as String;
     }
 }
 
@@ -187,26 +145,10 @@ impl DrmSchedProcessJobFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DrmSchedProcessJobFtraceEvent` where it lies, field by field.
-pub type DrmSchedProcessJobFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DrmSchedProcessJobFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DrmSchedProcessJobFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DrmSchedProcessJobFtraceEventField<'a> {
-    Fence(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DrmSchedProcessJobFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Fence(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DrmSchedProcessJobFtraceEvent": DrmSchedProcessJobFtraceEventReader, DrmSchedProcessJobFtraceEventField, DrmSchedProcessJobFtraceEventTable;
+    one {
+        Fence(u64) fence = 8 as Uint64;
     }
 }
 
@@ -246,32 +188,13 @@ impl DrmSchedJobAddDepFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DrmSchedJobAddDepFtraceEvent` where it lies, field by field.
-pub type DrmSchedJobAddDepFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DrmSchedJobAddDepFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DrmSchedJobAddDepFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DrmSchedJobAddDepFtraceEventField<'a> {
-    FenceContext(u64),
-    FenceSeqno(u64),
-    Ctx(u64),
-    Seqno(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DrmSchedJobAddDepFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::FenceContext(f.uint64()?),
-            16 => Self::FenceSeqno(f.uint64()?),
-            24 => Self::Ctx(f.uint64()?),
-            32 => Self::Seqno(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DrmSchedJobAddDepFtraceEvent": DrmSchedJobAddDepFtraceEventReader, DrmSchedJobAddDepFtraceEventField, DrmSchedJobAddDepFtraceEventTable;
+    one {
+        FenceContext(u64) fence_context = 8 as Uint64;
+        FenceSeqno(u64) fence_seqno = 16 as Uint64;
+        Ctx(u64) ctx = 24 as Uint64;
+        Seqno(u64) seqno = 32 as Uint64;
     }
 }
 
@@ -312,28 +235,11 @@ impl DrmSchedJobDoneFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DrmSchedJobDoneFtraceEvent` where it lies, field by field.
-pub type DrmSchedJobDoneFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DrmSchedJobDoneFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DrmSchedJobDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DrmSchedJobDoneFtraceEventField<'a> {
-    FenceContext(u64),
-    FenceSeqno(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DrmSchedJobDoneFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::FenceContext(f.uint64()?),
-            16 => Self::FenceSeqno(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DrmSchedJobDoneFtraceEvent": DrmSchedJobDoneFtraceEventReader, DrmSchedJobDoneFtraceEventField, DrmSchedJobDoneFtraceEventTable;
+    one {
+        FenceContext(u64) fence_context = 8 as Uint64;
+        FenceSeqno(u64) fence_seqno = 16 as Uint64;
     }
 }
 
@@ -382,38 +288,16 @@ impl DrmSchedJobQueueFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DrmSchedJobQueueFtraceEvent` where it lies, field by field.
-pub type DrmSchedJobQueueFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DrmSchedJobQueueFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DrmSchedJobQueueFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DrmSchedJobQueueFtraceEventField<'a> {
-    Name(&'a str),
-    JobCount(u32),
-    HwJobCount(i32),
-    Dev(&'a str),
-    FenceContext(u64),
-    FenceSeqno(u64),
-    ClientId(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DrmSchedJobQueueFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::JobCount(f.uint32()?),
-            24 => Self::HwJobCount(f.int32()?),
-            34 => Self::Dev(f.string()?),
-            40 => Self::FenceContext(f.uint64()?),
-            48 => Self::FenceSeqno(f.uint64()?),
-            56 => Self::ClientId(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DrmSchedJobQueueFtraceEvent": DrmSchedJobQueueFtraceEventReader, DrmSchedJobQueueFtraceEventField, DrmSchedJobQueueFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        JobCount(u32) job_count = 16 as Uint32;
+        HwJobCount(i32) hw_job_count = 24 as Int32;
+        Dev(&'a str) dev = 34 as String;
+        FenceContext(u64) fence_context = 40 as Uint64;
+        FenceSeqno(u64) fence_seqno = 48 as Uint64;
+        ClientId(u64) client_id = 56 as Uint64;
     }
 }
 
@@ -467,38 +351,16 @@ impl DrmSchedJobRunFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DrmSchedJobRunFtraceEvent` where it lies, field by field.
-pub type DrmSchedJobRunFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DrmSchedJobRunFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DrmSchedJobRunFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DrmSchedJobRunFtraceEventField<'a> {
-    Name(&'a str),
-    JobCount(u32),
-    HwJobCount(i32),
-    Dev(&'a str),
-    FenceContext(u64),
-    FenceSeqno(u64),
-    ClientId(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DrmSchedJobRunFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::JobCount(f.uint32()?),
-            24 => Self::HwJobCount(f.int32()?),
-            34 => Self::Dev(f.string()?),
-            40 => Self::FenceContext(f.uint64()?),
-            48 => Self::FenceSeqno(f.uint64()?),
-            56 => Self::ClientId(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DrmSchedJobRunFtraceEvent": DrmSchedJobRunFtraceEventReader, DrmSchedJobRunFtraceEventField, DrmSchedJobRunFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        JobCount(u32) job_count = 16 as Uint32;
+        HwJobCount(i32) hw_job_count = 24 as Int32;
+        Dev(&'a str) dev = 34 as String;
+        FenceContext(u64) fence_context = 40 as Uint64;
+        FenceSeqno(u64) fence_seqno = 48 as Uint64;
+        ClientId(u64) client_id = 56 as Uint64;
     }
 }
 
@@ -546,32 +408,13 @@ impl DrmSchedJobUnschedulableFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DrmSchedJobUnschedulableFtraceEvent` where it lies, field by field.
-pub type DrmSchedJobUnschedulableFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DrmSchedJobUnschedulableFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DrmSchedJobUnschedulableFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DrmSchedJobUnschedulableFtraceEventField<'a> {
-    FenceContext(u64),
-    FenceSeqno(u64),
-    Ctx(u64),
-    Seqno(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DrmSchedJobUnschedulableFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::FenceContext(f.uint64()?),
-            16 => Self::FenceSeqno(f.uint64()?),
-            24 => Self::Ctx(f.uint64()?),
-            32 => Self::Seqno(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DrmSchedJobUnschedulableFtraceEvent": DrmSchedJobUnschedulableFtraceEventReader, DrmSchedJobUnschedulableFtraceEventField, DrmSchedJobUnschedulableFtraceEventTable;
+    one {
+        FenceContext(u64) fence_context = 8 as Uint64;
+        FenceSeqno(u64) fence_seqno = 16 as Uint64;
+        Ctx(u64) ctx = 24 as Uint64;
+        Seqno(u64) seqno = 32 as Uint64;
     }
 }
 

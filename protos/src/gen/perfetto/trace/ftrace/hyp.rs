@@ -25,25 +25,8 @@ impl HypEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HypEnterFtraceEvent` where it lies, field by field.
-pub type HypEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HypEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HypEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HypEnterFtraceEventField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HypEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.HypEnterFtraceEvent": HypEnterFtraceEventReader, HypEnterFtraceEventField, HypEnterFtraceEventTable;
 }
 
 #[cfg(feature = "text")]
@@ -74,22 +57,8 @@ impl HypExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HypExitFtraceEvent` where it lies, field by field.
-pub type HypExitFtraceEventReader<'a> = rt::TypedReader<'a, HypExitFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.HypExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HypExitFtraceEventField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HypExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.HypExitFtraceEvent": HypExitFtraceEventReader, HypExitFtraceEventField, HypExitFtraceEventTable;
 }
 
 #[cfg(feature = "text")]
@@ -124,28 +93,11 @@ impl HostHcallFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HostHcallFtraceEvent` where it lies, field by field.
-pub type HostHcallFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HostHcallFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HostHcallFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HostHcallFtraceEventField<'a> {
-    Id(u32),
-    Invalid(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HostHcallFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint32()?),
-            16 => Self::Invalid(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HostHcallFtraceEvent": HostHcallFtraceEventReader, HostHcallFtraceEventField, HostHcallFtraceEventTable;
+    one {
+        Id(u32) id = 8 as Uint32;
+        Invalid(u32) invalid = 16 as Uint32;
     }
 }
 
@@ -184,25 +136,11 @@ impl HostSmcFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HostSmcFtraceEvent` where it lies, field by field.
-pub type HostSmcFtraceEventReader<'a> = rt::TypedReader<'a, HostSmcFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.HostSmcFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HostSmcFtraceEventField<'a> {
-    Id(u64),
-    Forwarded(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HostSmcFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint64()?),
-            16 => Self::Forwarded(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HostSmcFtraceEvent": HostSmcFtraceEventReader, HostSmcFtraceEventField, HostSmcFtraceEventTable;
+    one {
+        Id(u64) id = 8 as Uint64;
+        Forwarded(u32) forwarded = 16 as Uint32;
     }
 }
 
@@ -241,28 +179,11 @@ impl HostMemAbortFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HostMemAbortFtraceEvent` where it lies, field by field.
-pub type HostMemAbortFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HostMemAbortFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HostMemAbortFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HostMemAbortFtraceEventField<'a> {
-    Esr(u64),
-    Addr(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HostMemAbortFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Esr(f.uint64()?),
-            16 => Self::Addr(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HostMemAbortFtraceEvent": HostMemAbortFtraceEventReader, HostMemAbortFtraceEventField, HostMemAbortFtraceEventTable;
+    one {
+        Esr(u64) esr = 8 as Uint64;
+        Addr(u64) addr = 16 as Uint64;
     }
 }
 
@@ -311,38 +232,16 @@ impl HostFfaCallFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HostFfaCallFtraceEvent` where it lies, field by field.
-pub type HostFfaCallFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HostFfaCallFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HostFfaCallFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HostFfaCallFtraceEventField<'a> {
-    FuncId(u64),
-    ResA1(u64),
-    ResA2(u64),
-    ResA3(u64),
-    ResA4(u64),
-    Handled(i32),
-    Err(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HostFfaCallFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::FuncId(f.uint64()?),
-            16 => Self::ResA1(f.uint64()?),
-            24 => Self::ResA2(f.uint64()?),
-            32 => Self::ResA3(f.uint64()?),
-            40 => Self::ResA4(f.uint64()?),
-            48 => Self::Handled(f.int32()?),
-            56 => Self::Err(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HostFfaCallFtraceEvent": HostFfaCallFtraceEventReader, HostFfaCallFtraceEventField, HostFfaCallFtraceEventTable;
+    one {
+        FuncId(u64) func_id = 8 as Uint64;
+        ResA1(u64) res_a1 = 16 as Uint64;
+        ResA2(u64) res_a2 = 24 as Uint64;
+        ResA3(u64) res_a3 = 32 as Uint64;
+        ResA4(u64) res_a4 = 40 as Uint64;
+        Handled(i32) handled = 48 as Int32;
+        Err(i32) err = 56 as Int32;
     }
 }
 
@@ -388,30 +287,12 @@ impl IommuIdmapFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IommuIdmapFtraceEvent` where it lies, field by field.
-pub type IommuIdmapFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IommuIdmapFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IommuIdmapFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IommuIdmapFtraceEventField<'a> {
-    From(u64),
-    To(u64),
-    Prot(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IommuIdmapFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::From(f.uint64()?),
-            16 => Self::To(f.uint64()?),
-            24 => Self::Prot(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IommuIdmapFtraceEvent": IommuIdmapFtraceEventReader, IommuIdmapFtraceEventField, IommuIdmapFtraceEventTable;
+    one {
+        From(u64) from = 8 as Uint64;
+        To(u64) to = 16 as Uint64;
+        Prot(i32) prot = 24 as Int32;
     }
 }
 
@@ -451,28 +332,11 @@ impl PsciMemProtectFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PsciMemProtectFtraceEvent` where it lies, field by field.
-pub type PsciMemProtectFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    PsciMemProtectFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.PsciMemProtectFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum PsciMemProtectFtraceEventField<'a> {
-    Count(u64),
-    Was(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PsciMemProtectFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Count(f.uint64()?),
-            16 => Self::Was(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PsciMemProtectFtraceEvent": PsciMemProtectFtraceEventReader, PsciMemProtectFtraceEventField, PsciMemProtectFtraceEventTable;
+    one {
+        Count(u64) count = 8 as Uint64;
+        Was(u64) was = 16 as Uint64;
     }
 }
 

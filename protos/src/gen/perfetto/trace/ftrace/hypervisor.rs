@@ -29,28 +29,11 @@ impl HypervisorHostHcallFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HypervisorHostHcallFtraceEvent` where it lies, field by field.
-pub type HypervisorHostHcallFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HypervisorHostHcallFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HypervisorHostHcallFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HypervisorHostHcallFtraceEventField<'a> {
-    Id(u32),
-    Invalid(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HypervisorHostHcallFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint32()?),
-            16 => Self::Invalid(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HypervisorHostHcallFtraceEvent": HypervisorHostHcallFtraceEventReader, HypervisorHostHcallFtraceEventField, HypervisorHostHcallFtraceEventTable;
+    one {
+        Id(u32) id = 8 as Uint32;
+        Invalid(u32) invalid = 16 as Uint32;
     }
 }
 
@@ -89,28 +72,11 @@ impl HypervisorHostSmcFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HypervisorHostSmcFtraceEvent` where it lies, field by field.
-pub type HypervisorHostSmcFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HypervisorHostSmcFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HypervisorHostSmcFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HypervisorHostSmcFtraceEventField<'a> {
-    Id(u64),
-    Forwarded(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HypervisorHostSmcFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint64()?),
-            16 => Self::Forwarded(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HypervisorHostSmcFtraceEvent": HypervisorHostSmcFtraceEventReader, HypervisorHostSmcFtraceEventField, HypervisorHostSmcFtraceEventTable;
+    one {
+        Id(u64) id = 8 as Uint64;
+        Forwarded(u32) forwarded = 16 as Uint32;
     }
 }
 
@@ -145,25 +111,8 @@ impl HypervisorHypExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HypervisorHypExitFtraceEvent` where it lies, field by field.
-pub type HypervisorHypExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HypervisorHypExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HypervisorHypExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HypervisorHypExitFtraceEventField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HypervisorHypExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.HypervisorHypExitFtraceEvent": HypervisorHypExitFtraceEventReader, HypervisorHypExitFtraceEventField, HypervisorHypExitFtraceEventTable;
 }
 
 #[cfg(feature = "text")]
@@ -200,30 +149,12 @@ impl HypervisorIommuIdmapFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HypervisorIommuIdmapFtraceEvent` where it lies, field by field.
-pub type HypervisorIommuIdmapFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HypervisorIommuIdmapFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HypervisorIommuIdmapFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HypervisorIommuIdmapFtraceEventField<'a> {
-    From(u64),
-    To(u64),
-    Prot(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HypervisorIommuIdmapFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::From(f.uint64()?),
-            16 => Self::To(f.uint64()?),
-            24 => Self::Prot(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HypervisorIommuIdmapFtraceEvent": HypervisorIommuIdmapFtraceEventReader, HypervisorIommuIdmapFtraceEventField, HypervisorIommuIdmapFtraceEventTable;
+    one {
+        From(u64) from = 8 as Uint64;
+        To(u64) to = 16 as Uint64;
+        Prot(i32) prot = 24 as Int32;
     }
 }
 
@@ -263,28 +194,11 @@ impl HypervisorPsciMemProtectFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HypervisorPsciMemProtectFtraceEvent` where it lies, field by field.
-pub type HypervisorPsciMemProtectFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HypervisorPsciMemProtectFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HypervisorPsciMemProtectFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HypervisorPsciMemProtectFtraceEventField<'a> {
-    Count(u64),
-    Was(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HypervisorPsciMemProtectFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Count(f.uint64()?),
-            16 => Self::Was(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HypervisorPsciMemProtectFtraceEvent": HypervisorPsciMemProtectFtraceEventReader, HypervisorPsciMemProtectFtraceEventField, HypervisorPsciMemProtectFtraceEventTable;
+    one {
+        Count(u64) count = 8 as Uint64;
+        Was(u64) was = 16 as Uint64;
     }
 }
 
@@ -323,28 +237,11 @@ impl HypervisorHostMemAbortFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HypervisorHostMemAbortFtraceEvent` where it lies, field by field.
-pub type HypervisorHostMemAbortFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HypervisorHostMemAbortFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HypervisorHostMemAbortFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HypervisorHostMemAbortFtraceEventField<'a> {
-    Esr(u64),
-    Addr(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HypervisorHostMemAbortFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Esr(f.uint64()?),
-            16 => Self::Addr(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HypervisorHostMemAbortFtraceEvent": HypervisorHostMemAbortFtraceEventReader, HypervisorHostMemAbortFtraceEventField, HypervisorHostMemAbortFtraceEventTable;
+    one {
+        Esr(u64) esr = 8 as Uint64;
+        Addr(u64) addr = 16 as Uint64;
     }
 }
 
@@ -379,25 +276,8 @@ impl HypervisorHypEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HypervisorHypEnterFtraceEvent` where it lies, field by field.
-pub type HypervisorHypEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HypervisorHypEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HypervisorHypEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HypervisorHypEnterFtraceEventField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HypervisorHypEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.HypervisorHypEnterFtraceEvent": HypervisorHypEnterFtraceEventReader, HypervisorHypEnterFtraceEventField, HypervisorHypEnterFtraceEventTable;
 }
 
 #[cfg(feature = "text")]
@@ -430,26 +310,10 @@ impl HypervisorIommuIdmapCompleteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent` where it lies, field by field.
-pub type HypervisorIommuIdmapCompleteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HypervisorIommuIdmapCompleteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HypervisorIommuIdmapCompleteFtraceEventField<'a> {
-    Map(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HypervisorIommuIdmapCompleteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Map(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent": HypervisorIommuIdmapCompleteFtraceEventReader, HypervisorIommuIdmapCompleteFtraceEventField, HypervisorIommuIdmapCompleteFtraceEventTable;
+    one {
+        Map(u32) map = 8 as Uint32;
     }
 }
 
@@ -483,26 +347,10 @@ impl HypervisorVcpuIllegalTrapFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent` where it lies, field by field.
-pub type HypervisorVcpuIllegalTrapFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HypervisorVcpuIllegalTrapFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HypervisorVcpuIllegalTrapFtraceEventField<'a> {
-    Esr(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HypervisorVcpuIllegalTrapFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Esr(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent": HypervisorVcpuIllegalTrapFtraceEventReader, HypervisorVcpuIllegalTrapFtraceEventField, HypervisorVcpuIllegalTrapFtraceEventTable;
+    one {
+        Esr(u64) esr = 8 as Uint64;
     }
 }
 

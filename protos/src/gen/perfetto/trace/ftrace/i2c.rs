@@ -35,31 +35,14 @@ impl I2cReadFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.I2cReadFtraceEvent` where it lies, field by field.
-pub type I2cReadFtraceEventReader<'a> = rt::TypedReader<'a, I2cReadFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.I2cReadFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum I2cReadFtraceEventField<'a> {
-    AdapterNr(i32),
-    MsgNr(u32),
-    Addr(u32),
-    Flags(u32),
-    Len(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for I2cReadFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AdapterNr(f.int32()?),
-            16 => Self::MsgNr(f.uint32()?),
-            24 => Self::Addr(f.uint32()?),
-            32 => Self::Flags(f.uint32()?),
-            40 => Self::Len(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.I2cReadFtraceEvent": I2cReadFtraceEventReader, I2cReadFtraceEventField, I2cReadFtraceEventTable;
+    one {
+        AdapterNr(i32) adapter_nr = 8 as Int32;
+        MsgNr(u32) msg_nr = 16 as Uint32;
+        Addr(u32) addr = 24 as Uint32;
+        Flags(u32) flags = 32 as Uint32;
+        Len(u32) len = 40 as Uint32;
     }
 }
 
@@ -113,36 +96,15 @@ impl I2cWriteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.I2cWriteFtraceEvent` where it lies, field by field.
-pub type I2cWriteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    I2cWriteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.I2cWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum I2cWriteFtraceEventField<'a> {
-    AdapterNr(i32),
-    MsgNr(u32),
-    Addr(u32),
-    Flags(u32),
-    Len(u32),
-    Buf(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for I2cWriteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AdapterNr(f.int32()?),
-            16 => Self::MsgNr(f.uint32()?),
-            24 => Self::Addr(f.uint32()?),
-            32 => Self::Flags(f.uint32()?),
-            40 => Self::Len(f.uint32()?),
-            58 => Self::Buf(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.I2cWriteFtraceEvent": I2cWriteFtraceEventReader, I2cWriteFtraceEventField, I2cWriteFtraceEventTable;
+    one {
+        AdapterNr(i32) adapter_nr = 8 as Int32;
+        MsgNr(u32) msg_nr = 16 as Uint32;
+        Addr(u32) addr = 24 as Uint32;
+        Flags(u32) flags = 32 as Uint32;
+        Len(u32) len = 40 as Uint32;
+        Buf(&'a [u8]) buf = 58 as Bytes;
     }
 }
 
@@ -187,30 +149,12 @@ impl I2cResultFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.I2cResultFtraceEvent` where it lies, field by field.
-pub type I2cResultFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    I2cResultFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.I2cResultFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum I2cResultFtraceEventField<'a> {
-    AdapterNr(i32),
-    NrMsgs(u32),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for I2cResultFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AdapterNr(f.int32()?),
-            16 => Self::NrMsgs(f.uint32()?),
-            24 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.I2cResultFtraceEvent": I2cResultFtraceEventReader, I2cResultFtraceEventField, I2cResultFtraceEventTable;
+    one {
+        AdapterNr(i32) adapter_nr = 8 as Int32;
+        NrMsgs(u32) nr_msgs = 16 as Uint32;
+        Ret(i32) ret = 24 as Int32;
     }
 }
 
@@ -262,36 +206,15 @@ impl I2cReplyFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.I2cReplyFtraceEvent` where it lies, field by field.
-pub type I2cReplyFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    I2cReplyFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.I2cReplyFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum I2cReplyFtraceEventField<'a> {
-    AdapterNr(i32),
-    MsgNr(u32),
-    Addr(u32),
-    Flags(u32),
-    Len(u32),
-    Buf(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for I2cReplyFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AdapterNr(f.int32()?),
-            16 => Self::MsgNr(f.uint32()?),
-            24 => Self::Addr(f.uint32()?),
-            32 => Self::Flags(f.uint32()?),
-            40 => Self::Len(f.uint32()?),
-            58 => Self::Buf(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.I2cReplyFtraceEvent": I2cReplyFtraceEventReader, I2cReplyFtraceEventField, I2cReplyFtraceEventTable;
+    one {
+        AdapterNr(i32) adapter_nr = 8 as Int32;
+        MsgNr(u32) msg_nr = 16 as Uint32;
+        Addr(u32) addr = 24 as Uint32;
+        Flags(u32) flags = 32 as Uint32;
+        Len(u32) len = 40 as Uint32;
+        Buf(&'a [u8]) buf = 58 as Bytes;
     }
 }
 
@@ -340,34 +263,14 @@ impl SmbusReadFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SmbusReadFtraceEvent` where it lies, field by field.
-pub type SmbusReadFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SmbusReadFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SmbusReadFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SmbusReadFtraceEventField<'a> {
-    AdapterNr(i32),
-    Flags(u32),
-    Addr(u32),
-    Command(u32),
-    Protocol(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SmbusReadFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AdapterNr(f.int32()?),
-            16 => Self::Flags(f.uint32()?),
-            24 => Self::Addr(f.uint32()?),
-            32 => Self::Command(f.uint32()?),
-            40 => Self::Protocol(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SmbusReadFtraceEvent": SmbusReadFtraceEventReader, SmbusReadFtraceEventField, SmbusReadFtraceEventTable;
+    one {
+        AdapterNr(i32) adapter_nr = 8 as Int32;
+        Flags(u32) flags = 16 as Uint32;
+        Addr(u32) addr = 24 as Uint32;
+        Command(u32) command = 32 as Uint32;
+        Protocol(u32) protocol = 40 as Uint32;
     }
 }
 
@@ -417,36 +320,15 @@ impl SmbusWriteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SmbusWriteFtraceEvent` where it lies, field by field.
-pub type SmbusWriteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SmbusWriteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SmbusWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SmbusWriteFtraceEventField<'a> {
-    AdapterNr(i32),
-    Addr(u32),
-    Flags(u32),
-    Command(u32),
-    Len(u32),
-    Protocol(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SmbusWriteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AdapterNr(f.int32()?),
-            16 => Self::Addr(f.uint32()?),
-            24 => Self::Flags(f.uint32()?),
-            32 => Self::Command(f.uint32()?),
-            40 => Self::Len(f.uint32()?),
-            48 => Self::Protocol(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SmbusWriteFtraceEvent": SmbusWriteFtraceEventReader, SmbusWriteFtraceEventField, SmbusWriteFtraceEventTable;
+    one {
+        AdapterNr(i32) adapter_nr = 8 as Int32;
+        Addr(u32) addr = 16 as Uint32;
+        Flags(u32) flags = 24 as Uint32;
+        Command(u32) command = 32 as Uint32;
+        Len(u32) len = 40 as Uint32;
+        Protocol(u32) protocol = 48 as Uint32;
     }
 }
 
@@ -499,38 +381,16 @@ impl SmbusResultFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SmbusResultFtraceEvent` where it lies, field by field.
-pub type SmbusResultFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SmbusResultFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SmbusResultFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SmbusResultFtraceEventField<'a> {
-    AdapterNr(i32),
-    Addr(u32),
-    Flags(u32),
-    ReadWrite(u32),
-    Command(u32),
-    Res(i32),
-    Protocol(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SmbusResultFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AdapterNr(f.int32()?),
-            16 => Self::Addr(f.uint32()?),
-            24 => Self::Flags(f.uint32()?),
-            32 => Self::ReadWrite(f.uint32()?),
-            40 => Self::Command(f.uint32()?),
-            48 => Self::Res(f.int32()?),
-            56 => Self::Protocol(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SmbusResultFtraceEvent": SmbusResultFtraceEventReader, SmbusResultFtraceEventField, SmbusResultFtraceEventTable;
+    one {
+        AdapterNr(i32) adapter_nr = 8 as Int32;
+        Addr(u32) addr = 16 as Uint32;
+        Flags(u32) flags = 24 as Uint32;
+        ReadWrite(u32) read_write = 32 as Uint32;
+        Command(u32) command = 40 as Uint32;
+        Res(i32) res = 48 as Int32;
+        Protocol(u32) protocol = 56 as Uint32;
     }
 }
 
@@ -582,36 +442,15 @@ impl SmbusReplyFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SmbusReplyFtraceEvent` where it lies, field by field.
-pub type SmbusReplyFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SmbusReplyFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SmbusReplyFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SmbusReplyFtraceEventField<'a> {
-    AdapterNr(i32),
-    Addr(u32),
-    Flags(u32),
-    Command(u32),
-    Len(u32),
-    Protocol(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SmbusReplyFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AdapterNr(f.int32()?),
-            16 => Self::Addr(f.uint32()?),
-            24 => Self::Flags(f.uint32()?),
-            32 => Self::Command(f.uint32()?),
-            40 => Self::Len(f.uint32()?),
-            48 => Self::Protocol(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SmbusReplyFtraceEvent": SmbusReplyFtraceEventReader, SmbusReplyFtraceEventField, SmbusReplyFtraceEventTable;
+    one {
+        AdapterNr(i32) adapter_nr = 8 as Int32;
+        Addr(u32) addr = 16 as Uint32;
+        Flags(u32) flags = 24 as Uint32;
+        Command(u32) command = 32 as Uint32;
+        Len(u32) len = 40 as Uint32;
+        Protocol(u32) protocol = 48 as Uint32;
     }
 }
 

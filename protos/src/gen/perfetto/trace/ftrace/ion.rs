@@ -31,27 +31,12 @@ impl IonStatFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonStatFtraceEvent` where it lies, field by field.
-pub type IonStatFtraceEventReader<'a> = rt::TypedReader<'a, IonStatFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.IonStatFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonStatFtraceEventField<'a> {
-    BufferId(u32),
-    Len(i64),
-    TotalAllocated(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonStatFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BufferId(f.uint32()?),
-            16 => Self::Len(f.int64()?),
-            24 => Self::TotalAllocated(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonStatFtraceEvent": IonStatFtraceEventReader, IonStatFtraceEventField, IonStatFtraceEventTable;
+    one {
+        BufferId(u32) buffer_id = 8 as Uint32;
+        Len(i64) len = 16 as Int64;
+        TotalAllocated(u64) total_allocated = 24 as Uint64;
     }
 }
 

@@ -27,26 +27,10 @@ impl IpiEntryFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IpiEntryFtraceEvent` where it lies, field by field.
-pub type IpiEntryFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IpiEntryFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IpiEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IpiEntryFtraceEventField<'a> {
-    Reason(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IpiEntryFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Reason(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IpiEntryFtraceEvent": IpiEntryFtraceEventReader, IpiEntryFtraceEventField, IpiEntryFtraceEventTable;
+    one {
+        Reason(&'a str) reason = 10 as String;
     }
 }
 
@@ -80,23 +64,10 @@ impl IpiExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IpiExitFtraceEvent` where it lies, field by field.
-pub type IpiExitFtraceEventReader<'a> = rt::TypedReader<'a, IpiExitFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.IpiExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IpiExitFtraceEventField<'a> {
-    Reason(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IpiExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Reason(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IpiExitFtraceEvent": IpiExitFtraceEventReader, IpiExitFtraceEventField, IpiExitFtraceEventTable;
+    one {
+        Reason(&'a str) reason = 10 as String;
     }
 }
 
@@ -132,28 +103,11 @@ impl IpiRaiseFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IpiRaiseFtraceEvent` where it lies, field by field.
-pub type IpiRaiseFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IpiRaiseFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IpiRaiseFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IpiRaiseFtraceEventField<'a> {
-    TargetCpus(u32),
-    Reason(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IpiRaiseFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TargetCpus(f.uint32()?),
-            18 => Self::Reason(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IpiRaiseFtraceEvent": IpiRaiseFtraceEventReader, IpiRaiseFtraceEventField, IpiRaiseFtraceEventTable;
+    one {
+        TargetCpus(u32) target_cpus = 8 as Uint32;
+        Reason(&'a str) reason = 18 as String;
     }
 }
 

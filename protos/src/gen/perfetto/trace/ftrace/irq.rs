@@ -27,26 +27,10 @@ impl SoftirqEntryFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SoftirqEntryFtraceEvent` where it lies, field by field.
-pub type SoftirqEntryFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SoftirqEntryFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SoftirqEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SoftirqEntryFtraceEventField<'a> {
-    Vec(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SoftirqEntryFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Vec(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SoftirqEntryFtraceEvent": SoftirqEntryFtraceEventReader, SoftirqEntryFtraceEventField, SoftirqEntryFtraceEventTable;
+    one {
+        Vec(u32) vec = 8 as Uint32;
     }
 }
 
@@ -80,26 +64,10 @@ impl SoftirqExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SoftirqExitFtraceEvent` where it lies, field by field.
-pub type SoftirqExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SoftirqExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SoftirqExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SoftirqExitFtraceEventField<'a> {
-    Vec(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SoftirqExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Vec(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SoftirqExitFtraceEvent": SoftirqExitFtraceEventReader, SoftirqExitFtraceEventField, SoftirqExitFtraceEventTable;
+    one {
+        Vec(u32) vec = 8 as Uint32;
     }
 }
 
@@ -133,26 +101,10 @@ impl SoftirqRaiseFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SoftirqRaiseFtraceEvent` where it lies, field by field.
-pub type SoftirqRaiseFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SoftirqRaiseFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SoftirqRaiseFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SoftirqRaiseFtraceEventField<'a> {
-    Vec(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SoftirqRaiseFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Vec(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SoftirqRaiseFtraceEvent": SoftirqRaiseFtraceEventReader, SoftirqRaiseFtraceEventField, SoftirqRaiseFtraceEventTable;
+    one {
+        Vec(u32) vec = 8 as Uint32;
     }
 }
 
@@ -190,30 +142,12 @@ impl IrqHandlerEntryFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IrqHandlerEntryFtraceEvent` where it lies, field by field.
-pub type IrqHandlerEntryFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IrqHandlerEntryFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IrqHandlerEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IrqHandlerEntryFtraceEventField<'a> {
-    Irq(i32),
-    Name(&'a str),
-    Handler(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IrqHandlerEntryFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Irq(f.int32()?),
-            18 => Self::Name(f.string()?),
-            24 => Self::Handler(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IrqHandlerEntryFtraceEvent": IrqHandlerEntryFtraceEventReader, IrqHandlerEntryFtraceEventField, IrqHandlerEntryFtraceEventTable;
+    one {
+        Irq(i32) irq = 8 as Int32;
+        Name(&'a str) name = 18 as String;
+        Handler(u32) handler = 24 as Uint32;
     }
 }
 
@@ -253,28 +187,11 @@ impl IrqHandlerExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IrqHandlerExitFtraceEvent` where it lies, field by field.
-pub type IrqHandlerExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IrqHandlerExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IrqHandlerExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IrqHandlerExitFtraceEventField<'a> {
-    Irq(i32),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IrqHandlerExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Irq(f.int32()?),
-            16 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IrqHandlerExitFtraceEvent": IrqHandlerExitFtraceEventReader, IrqHandlerExitFtraceEventField, IrqHandlerExitFtraceEventTable;
+    one {
+        Irq(i32) irq = 8 as Int32;
+        Ret(i32) ret = 16 as Int32;
     }
 }
 

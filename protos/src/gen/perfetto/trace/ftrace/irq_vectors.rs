@@ -27,26 +27,10 @@ impl LocalTimerEntryFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.LocalTimerEntryFtraceEvent` where it lies, field by field.
-pub type LocalTimerEntryFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    LocalTimerEntryFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.LocalTimerEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum LocalTimerEntryFtraceEventField<'a> {
-    Vector(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for LocalTimerEntryFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Vector(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.LocalTimerEntryFtraceEvent": LocalTimerEntryFtraceEventReader, LocalTimerEntryFtraceEventField, LocalTimerEntryFtraceEventTable;
+    one {
+        Vector(i32) vector = 8 as Int32;
     }
 }
 
@@ -80,26 +64,10 @@ impl LocalTimerExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.LocalTimerExitFtraceEvent` where it lies, field by field.
-pub type LocalTimerExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    LocalTimerExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.LocalTimerExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum LocalTimerExitFtraceEventField<'a> {
-    Vector(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for LocalTimerExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Vector(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.LocalTimerExitFtraceEvent": LocalTimerExitFtraceEventReader, LocalTimerExitFtraceEventField, LocalTimerExitFtraceEventTable;
+    one {
+        Vector(i32) vector = 8 as Int32;
     }
 }
 

@@ -29,28 +29,11 @@ impl KgslGpuFrequencyFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KgslGpuFrequencyFtraceEvent` where it lies, field by field.
-pub type KgslGpuFrequencyFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KgslGpuFrequencyFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KgslGpuFrequencyFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KgslGpuFrequencyFtraceEventField<'a> {
-    GpuFreq(u32),
-    GpuId(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KgslGpuFrequencyFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GpuFreq(f.uint32()?),
-            16 => Self::GpuId(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KgslGpuFrequencyFtraceEvent": KgslGpuFrequencyFtraceEventReader, KgslGpuFrequencyFtraceEventField, KgslGpuFrequencyFtraceEventTable;
+    one {
+        GpuFreq(u32) gpu_freq = 8 as Uint32;
+        GpuId(u32) gpu_id = 16 as Uint32;
     }
 }
 
@@ -95,34 +78,14 @@ impl KgslAdrenoCmdbatchQueuedFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent` where it lies, field by field.
-pub type KgslAdrenoCmdbatchQueuedFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KgslAdrenoCmdbatchQueuedFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KgslAdrenoCmdbatchQueuedFtraceEventField<'a> {
-    Id(u32),
-    Timestamp(u32),
-    Queued(u32),
-    Flags(u32),
-    Prio(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KgslAdrenoCmdbatchQueuedFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint32()?),
-            16 => Self::Timestamp(f.uint32()?),
-            24 => Self::Queued(f.uint32()?),
-            32 => Self::Flags(f.uint32()?),
-            40 => Self::Prio(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent": KgslAdrenoCmdbatchQueuedFtraceEventReader, KgslAdrenoCmdbatchQueuedFtraceEventField, KgslAdrenoCmdbatchQueuedFtraceEventTable;
+    one {
+        Id(u32) id = 8 as Uint32;
+        Timestamp(u32) timestamp = 16 as Uint32;
+        Queued(u32) queued = 24 as Uint32;
+        Flags(u32) flags = 32 as Uint32;
+        Prio(u32) prio = 40 as Uint32;
     }
 }
 
@@ -186,50 +149,22 @@ impl KgslAdrenoCmdbatchSubmittedFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent` where it lies, field by field.
-pub type KgslAdrenoCmdbatchSubmittedFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KgslAdrenoCmdbatchSubmittedFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KgslAdrenoCmdbatchSubmittedFtraceEventField<'a> {
-    Id(u32),
-    Timestamp(u32),
-    Inflight(i64),
-    Flags(u32),
-    Ticks(u64),
-    Secs(u64),
-    Usecs(u64),
-    Prio(i32),
-    RbId(i32),
-    Rptr(u32),
-    Wptr(u32),
-    QInflight(i32),
-    DispatchQueue(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KgslAdrenoCmdbatchSubmittedFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint32()?),
-            16 => Self::Timestamp(f.uint32()?),
-            24 => Self::Inflight(f.int64()?),
-            32 => Self::Flags(f.uint32()?),
-            40 => Self::Ticks(f.uint64()?),
-            48 => Self::Secs(f.uint64()?),
-            56 => Self::Usecs(f.uint64()?),
-            64 => Self::Prio(f.int32()?),
-            72 => Self::RbId(f.int32()?),
-            80 => Self::Rptr(f.uint32()?),
-            88 => Self::Wptr(f.uint32()?),
-            96 => Self::QInflight(f.int32()?),
-            104 => Self::DispatchQueue(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent": KgslAdrenoCmdbatchSubmittedFtraceEventReader, KgslAdrenoCmdbatchSubmittedFtraceEventField, KgslAdrenoCmdbatchSubmittedFtraceEventTable;
+    one {
+        Id(u32) id = 8 as Uint32;
+        Timestamp(u32) timestamp = 16 as Uint32;
+        Inflight(i64) inflight = 24 as Int64;
+        Flags(u32) flags = 32 as Uint32;
+        Ticks(u64) ticks = 40 as Uint64;
+        Secs(u64) secs = 48 as Uint64;
+        Usecs(u64) usecs = 56 as Uint64;
+        Prio(i32) prio = 64 as Int32;
+        RbId(i32) rb_id = 72 as Int32;
+        Rptr(u32) rptr = 80 as Uint32;
+        Wptr(u32) wptr = 88 as Uint32;
+        QInflight(i32) q_inflight = 96 as Int32;
+        DispatchQueue(i32) dispatch_queue = 104 as Int32;
     }
 }
 
@@ -283,32 +218,13 @@ impl KgslAdrenoCmdbatchSyncFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent` where it lies, field by field.
-pub type KgslAdrenoCmdbatchSyncFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KgslAdrenoCmdbatchSyncFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KgslAdrenoCmdbatchSyncFtraceEventField<'a> {
-    Id(u32),
-    Timestamp(u32),
-    Ticks(u64),
-    Prio(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KgslAdrenoCmdbatchSyncFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint32()?),
-            16 => Self::Timestamp(f.uint32()?),
-            24 => Self::Ticks(f.uint64()?),
-            32 => Self::Prio(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent": KgslAdrenoCmdbatchSyncFtraceEventReader, KgslAdrenoCmdbatchSyncFtraceEventField, KgslAdrenoCmdbatchSyncFtraceEventTable;
+    one {
+        Id(u32) id = 8 as Uint32;
+        Timestamp(u32) timestamp = 16 as Uint32;
+        Ticks(u64) ticks = 24 as Uint64;
+        Prio(i32) prio = 32 as Int32;
     }
 }
 
@@ -379,58 +295,26 @@ impl KgslAdrenoCmdbatchRetiredFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent` where it lies, field by field.
-pub type KgslAdrenoCmdbatchRetiredFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KgslAdrenoCmdbatchRetiredFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KgslAdrenoCmdbatchRetiredFtraceEventField<'a> {
-    Id(u32),
-    Timestamp(u32),
-    Inflight(i64),
-    Recovery(u32),
-    Flags(u32),
-    Start(u64),
-    Retire(u64),
-    Prio(i32),
-    RbId(i32),
-    Rptr(u32),
-    Wptr(u32),
-    QInflight(i32),
-    FaultRecovery(u64),
-    DispatchQueue(u32),
-    SubmittedToRb(u64),
-    RetiredOnGmu(u64),
-    Active(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KgslAdrenoCmdbatchRetiredFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint32()?),
-            16 => Self::Timestamp(f.uint32()?),
-            24 => Self::Inflight(f.int64()?),
-            32 => Self::Recovery(f.uint32()?),
-            40 => Self::Flags(f.uint32()?),
-            48 => Self::Start(f.uint64()?),
-            56 => Self::Retire(f.uint64()?),
-            64 => Self::Prio(f.int32()?),
-            72 => Self::RbId(f.int32()?),
-            80 => Self::Rptr(f.uint32()?),
-            88 => Self::Wptr(f.uint32()?),
-            96 => Self::QInflight(f.int32()?),
-            104 => Self::FaultRecovery(f.uint64()?),
-            112 => Self::DispatchQueue(f.uint32()?),
-            120 => Self::SubmittedToRb(f.uint64()?),
-            128 => Self::RetiredOnGmu(f.uint64()?),
-            136 => Self::Active(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent": KgslAdrenoCmdbatchRetiredFtraceEventReader, KgslAdrenoCmdbatchRetiredFtraceEventField, KgslAdrenoCmdbatchRetiredFtraceEventTable;
+    one {
+        Id(u32) id = 8 as Uint32;
+        Timestamp(u32) timestamp = 16 as Uint32;
+        Inflight(i64) inflight = 24 as Int64;
+        Recovery(u32) recovery = 32 as Uint32;
+        Flags(u32) flags = 40 as Uint32;
+        Start(u64) start = 48 as Uint64;
+        Retire(u64) retire = 56 as Uint64;
+        Prio(i32) prio = 64 as Int32;
+        RbId(i32) rb_id = 72 as Int32;
+        Rptr(u32) rptr = 80 as Uint32;
+        Wptr(u32) wptr = 88 as Uint32;
+        QInflight(i32) q_inflight = 96 as Int32;
+        FaultRecovery(u64) fault_recovery = 104 as Uint64;
+        DispatchQueue(u32) dispatch_queue = 112 as Uint32;
+        SubmittedToRb(u64) submitted_to_rb = 120 as Uint64;
+        RetiredOnGmu(u64) retired_on_gmu = 128 as Uint64;
+        Active(u64) active = 136 as Uint64;
     }
 }
 

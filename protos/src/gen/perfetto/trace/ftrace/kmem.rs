@@ -29,28 +29,11 @@ impl AllocPagesIommuEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AllocPagesIommuEndFtraceEvent` where it lies, field by field.
-pub type AllocPagesIommuEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    AllocPagesIommuEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.AllocPagesIommuEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum AllocPagesIommuEndFtraceEventField<'a> {
-    GfpFlags(u32),
-    Order(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AllocPagesIommuEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GfpFlags(f.uint32()?),
-            16 => Self::Order(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AllocPagesIommuEndFtraceEvent": AllocPagesIommuEndFtraceEventReader, AllocPagesIommuEndFtraceEventField, AllocPagesIommuEndFtraceEventTable;
+    one {
+        GfpFlags(u32) gfp_flags = 8 as Uint32;
+        Order(u32) order = 16 as Uint32;
     }
 }
 
@@ -89,28 +72,11 @@ impl AllocPagesIommuFailFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AllocPagesIommuFailFtraceEvent` where it lies, field by field.
-pub type AllocPagesIommuFailFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    AllocPagesIommuFailFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.AllocPagesIommuFailFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum AllocPagesIommuFailFtraceEventField<'a> {
-    GfpFlags(u32),
-    Order(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AllocPagesIommuFailFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GfpFlags(f.uint32()?),
-            16 => Self::Order(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AllocPagesIommuFailFtraceEvent": AllocPagesIommuFailFtraceEventReader, AllocPagesIommuFailFtraceEventField, AllocPagesIommuFailFtraceEventTable;
+    one {
+        GfpFlags(u32) gfp_flags = 8 as Uint32;
+        Order(u32) order = 16 as Uint32;
     }
 }
 
@@ -149,28 +115,11 @@ impl AllocPagesIommuStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AllocPagesIommuStartFtraceEvent` where it lies, field by field.
-pub type AllocPagesIommuStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    AllocPagesIommuStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.AllocPagesIommuStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum AllocPagesIommuStartFtraceEventField<'a> {
-    GfpFlags(u32),
-    Order(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AllocPagesIommuStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GfpFlags(f.uint32()?),
-            16 => Self::Order(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AllocPagesIommuStartFtraceEvent": AllocPagesIommuStartFtraceEventReader, AllocPagesIommuStartFtraceEventField, AllocPagesIommuStartFtraceEventTable;
+    one {
+        GfpFlags(u32) gfp_flags = 8 as Uint32;
+        Order(u32) order = 16 as Uint32;
     }
 }
 
@@ -209,28 +158,11 @@ impl AllocPagesSysEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AllocPagesSysEndFtraceEvent` where it lies, field by field.
-pub type AllocPagesSysEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    AllocPagesSysEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.AllocPagesSysEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum AllocPagesSysEndFtraceEventField<'a> {
-    GfpFlags(u32),
-    Order(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AllocPagesSysEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GfpFlags(f.uint32()?),
-            16 => Self::Order(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AllocPagesSysEndFtraceEvent": AllocPagesSysEndFtraceEventReader, AllocPagesSysEndFtraceEventField, AllocPagesSysEndFtraceEventTable;
+    one {
+        GfpFlags(u32) gfp_flags = 8 as Uint32;
+        Order(u32) order = 16 as Uint32;
     }
 }
 
@@ -269,28 +201,11 @@ impl AllocPagesSysFailFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AllocPagesSysFailFtraceEvent` where it lies, field by field.
-pub type AllocPagesSysFailFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    AllocPagesSysFailFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.AllocPagesSysFailFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum AllocPagesSysFailFtraceEventField<'a> {
-    GfpFlags(u32),
-    Order(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AllocPagesSysFailFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GfpFlags(f.uint32()?),
-            16 => Self::Order(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AllocPagesSysFailFtraceEvent": AllocPagesSysFailFtraceEventReader, AllocPagesSysFailFtraceEventField, AllocPagesSysFailFtraceEventTable;
+    one {
+        GfpFlags(u32) gfp_flags = 8 as Uint32;
+        Order(u32) order = 16 as Uint32;
     }
 }
 
@@ -329,28 +244,11 @@ impl AllocPagesSysStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AllocPagesSysStartFtraceEvent` where it lies, field by field.
-pub type AllocPagesSysStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    AllocPagesSysStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.AllocPagesSysStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum AllocPagesSysStartFtraceEventField<'a> {
-    GfpFlags(u32),
-    Order(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AllocPagesSysStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GfpFlags(f.uint32()?),
-            16 => Self::Order(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AllocPagesSysStartFtraceEvent": AllocPagesSysStartFtraceEventReader, AllocPagesSysStartFtraceEventField, AllocPagesSysStartFtraceEventTable;
+    one {
+        GfpFlags(u32) gfp_flags = 8 as Uint32;
+        Order(u32) order = 16 as Uint32;
     }
 }
 
@@ -387,26 +285,10 @@ impl DmaAllocContiguousRetryFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DmaAllocContiguousRetryFtraceEvent` where it lies, field by field.
-pub type DmaAllocContiguousRetryFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DmaAllocContiguousRetryFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DmaAllocContiguousRetryFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DmaAllocContiguousRetryFtraceEventField<'a> {
-    Tries(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DmaAllocContiguousRetryFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Tries(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DmaAllocContiguousRetryFtraceEvent": DmaAllocContiguousRetryFtraceEventReader, DmaAllocContiguousRetryFtraceEventField, DmaAllocContiguousRetryFtraceEventTable;
+    one {
+        Tries(i32) tries = 8 as Int32;
     }
 }
 
@@ -446,32 +328,13 @@ impl IommuMapRangeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IommuMapRangeFtraceEvent` where it lies, field by field.
-pub type IommuMapRangeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IommuMapRangeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IommuMapRangeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IommuMapRangeFtraceEventField<'a> {
-    ChunkSize(u64),
-    Len(u64),
-    Pa(u64),
-    Va(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IommuMapRangeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::ChunkSize(f.uint64()?),
-            16 => Self::Len(f.uint64()?),
-            24 => Self::Pa(f.uint64()?),
-            32 => Self::Va(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IommuMapRangeFtraceEvent": IommuMapRangeFtraceEventReader, IommuMapRangeFtraceEventField, IommuMapRangeFtraceEventTable;
+    one {
+        ChunkSize(u64) chunk_size = 8 as Uint64;
+        Len(u64) len = 16 as Uint64;
+        Pa(u64) pa = 24 as Uint64;
+        Va(u64) va = 32 as Uint64;
     }
 }
 
@@ -518,34 +381,14 @@ impl IommuSecPtblMapRangeEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent` where it lies, field by field.
-pub type IommuSecPtblMapRangeEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IommuSecPtblMapRangeEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IommuSecPtblMapRangeEndFtraceEventField<'a> {
-    Len(u64),
-    Num(i32),
-    Pa(u32),
-    SecId(i32),
-    Va(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IommuSecPtblMapRangeEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Len(f.uint64()?),
-            16 => Self::Num(f.int32()?),
-            24 => Self::Pa(f.uint32()?),
-            32 => Self::SecId(f.int32()?),
-            40 => Self::Va(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent": IommuSecPtblMapRangeEndFtraceEventReader, IommuSecPtblMapRangeEndFtraceEventField, IommuSecPtblMapRangeEndFtraceEventTable;
+    one {
+        Len(u64) len = 8 as Uint64;
+        Num(i32) num = 16 as Int32;
+        Pa(u32) pa = 24 as Uint32;
+        SecId(i32) sec_id = 32 as Int32;
+        Va(u64) va = 40 as Uint64;
     }
 }
 
@@ -593,34 +436,14 @@ impl IommuSecPtblMapRangeStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent` where it lies, field by field.
-pub type IommuSecPtblMapRangeStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IommuSecPtblMapRangeStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IommuSecPtblMapRangeStartFtraceEventField<'a> {
-    Len(u64),
-    Num(i32),
-    Pa(u32),
-    SecId(i32),
-    Va(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IommuSecPtblMapRangeStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Len(f.uint64()?),
-            16 => Self::Num(f.int32()?),
-            24 => Self::Pa(f.uint32()?),
-            32 => Self::SecId(f.int32()?),
-            40 => Self::Va(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent": IommuSecPtblMapRangeStartFtraceEventReader, IommuSecPtblMapRangeStartFtraceEventField, IommuSecPtblMapRangeStartFtraceEventTable;
+    one {
+        Len(u64) len = 8 as Uint64;
+        Num(i32) num = 16 as Int32;
+        Pa(u32) pa = 24 as Uint32;
+        SecId(i32) sec_id = 32 as Int32;
+        Va(u64) va = 40 as Uint64;
     }
 }
 
@@ -668,34 +491,14 @@ impl IonAllocBufferEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonAllocBufferEndFtraceEvent` where it lies, field by field.
-pub type IonAllocBufferEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonAllocBufferEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonAllocBufferEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonAllocBufferEndFtraceEventField<'a> {
-    ClientName(&'a str),
-    Flags(u32),
-    HeapName(&'a str),
-    Len(u64),
-    Mask(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonAllocBufferEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::ClientName(f.string()?),
-            16 => Self::Flags(f.uint32()?),
-            26 => Self::HeapName(f.string()?),
-            32 => Self::Len(f.uint64()?),
-            40 => Self::Mask(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonAllocBufferEndFtraceEvent": IonAllocBufferEndFtraceEventReader, IonAllocBufferEndFtraceEventField, IonAllocBufferEndFtraceEventTable;
+    one {
+        ClientName(&'a str) client_name = 10 as String;
+        Flags(u32) flags = 16 as Uint32;
+        HeapName(&'a str) heap_name = 26 as String;
+        Len(u64) len = 32 as Uint64;
+        Mask(u32) mask = 40 as Uint32;
     }
 }
 
@@ -745,36 +548,15 @@ impl IonAllocBufferFailFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonAllocBufferFailFtraceEvent` where it lies, field by field.
-pub type IonAllocBufferFailFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonAllocBufferFailFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonAllocBufferFailFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonAllocBufferFailFtraceEventField<'a> {
-    ClientName(&'a str),
-    Error(i64),
-    Flags(u32),
-    HeapName(&'a str),
-    Len(u64),
-    Mask(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonAllocBufferFailFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::ClientName(f.string()?),
-            16 => Self::Error(f.int64()?),
-            24 => Self::Flags(f.uint32()?),
-            34 => Self::HeapName(f.string()?),
-            40 => Self::Len(f.uint64()?),
-            48 => Self::Mask(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonAllocBufferFailFtraceEvent": IonAllocBufferFailFtraceEventReader, IonAllocBufferFailFtraceEventField, IonAllocBufferFailFtraceEventTable;
+    one {
+        ClientName(&'a str) client_name = 10 as String;
+        Error(i64) error = 16 as Int64;
+        Flags(u32) flags = 24 as Uint32;
+        HeapName(&'a str) heap_name = 34 as String;
+        Len(u64) len = 40 as Uint64;
+        Mask(u32) mask = 48 as Uint32;
     }
 }
 
@@ -825,36 +607,15 @@ impl IonAllocBufferFallbackFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonAllocBufferFallbackFtraceEvent` where it lies, field by field.
-pub type IonAllocBufferFallbackFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonAllocBufferFallbackFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonAllocBufferFallbackFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonAllocBufferFallbackFtraceEventField<'a> {
-    ClientName(&'a str),
-    Error(i64),
-    Flags(u32),
-    HeapName(&'a str),
-    Len(u64),
-    Mask(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonAllocBufferFallbackFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::ClientName(f.string()?),
-            16 => Self::Error(f.int64()?),
-            24 => Self::Flags(f.uint32()?),
-            34 => Self::HeapName(f.string()?),
-            40 => Self::Len(f.uint64()?),
-            48 => Self::Mask(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonAllocBufferFallbackFtraceEvent": IonAllocBufferFallbackFtraceEventReader, IonAllocBufferFallbackFtraceEventField, IonAllocBufferFallbackFtraceEventTable;
+    one {
+        ClientName(&'a str) client_name = 10 as String;
+        Error(i64) error = 16 as Int64;
+        Flags(u32) flags = 24 as Uint32;
+        HeapName(&'a str) heap_name = 34 as String;
+        Len(u64) len = 40 as Uint64;
+        Mask(u32) mask = 48 as Uint32;
     }
 }
 
@@ -903,34 +664,14 @@ impl IonAllocBufferStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonAllocBufferStartFtraceEvent` where it lies, field by field.
-pub type IonAllocBufferStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonAllocBufferStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonAllocBufferStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonAllocBufferStartFtraceEventField<'a> {
-    ClientName(&'a str),
-    Flags(u32),
-    HeapName(&'a str),
-    Len(u64),
-    Mask(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonAllocBufferStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::ClientName(f.string()?),
-            16 => Self::Flags(f.uint32()?),
-            26 => Self::HeapName(f.string()?),
-            32 => Self::Len(f.uint64()?),
-            40 => Self::Mask(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonAllocBufferStartFtraceEvent": IonAllocBufferStartFtraceEventReader, IonAllocBufferStartFtraceEventField, IonAllocBufferStartFtraceEventTable;
+    one {
+        ClientName(&'a str) client_name = 10 as String;
+        Flags(u32) flags = 16 as Uint32;
+        HeapName(&'a str) heap_name = 26 as String;
+        Len(u64) len = 32 as Uint64;
+        Mask(u32) mask = 40 as Uint32;
     }
 }
 
@@ -970,26 +711,10 @@ impl IonCpAllocRetryFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonCpAllocRetryFtraceEvent` where it lies, field by field.
-pub type IonCpAllocRetryFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonCpAllocRetryFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonCpAllocRetryFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonCpAllocRetryFtraceEventField<'a> {
-    Tries(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonCpAllocRetryFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Tries(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonCpAllocRetryFtraceEvent": IonCpAllocRetryFtraceEventReader, IonCpAllocRetryFtraceEventField, IonCpAllocRetryFtraceEventTable;
+    one {
+        Tries(i32) tries = 8 as Int32;
     }
 }
 
@@ -1029,32 +754,13 @@ impl IonCpSecureBufferEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonCpSecureBufferEndFtraceEvent` where it lies, field by field.
-pub type IonCpSecureBufferEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonCpSecureBufferEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonCpSecureBufferEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonCpSecureBufferEndFtraceEventField<'a> {
-    Align(u64),
-    Flags(u64),
-    HeapName(&'a str),
-    Len(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonCpSecureBufferEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Align(f.uint64()?),
-            16 => Self::Flags(f.uint64()?),
-            26 => Self::HeapName(f.string()?),
-            32 => Self::Len(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonCpSecureBufferEndFtraceEvent": IonCpSecureBufferEndFtraceEventReader, IonCpSecureBufferEndFtraceEventField, IonCpSecureBufferEndFtraceEventTable;
+    one {
+        Align(u64) align = 8 as Uint64;
+        Flags(u64) flags = 16 as Uint64;
+        HeapName(&'a str) heap_name = 26 as String;
+        Len(u64) len = 32 as Uint64;
     }
 }
 
@@ -1099,32 +805,13 @@ impl IonCpSecureBufferStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonCpSecureBufferStartFtraceEvent` where it lies, field by field.
-pub type IonCpSecureBufferStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonCpSecureBufferStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonCpSecureBufferStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonCpSecureBufferStartFtraceEventField<'a> {
-    Align(u64),
-    Flags(u64),
-    HeapName(&'a str),
-    Len(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonCpSecureBufferStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Align(f.uint64()?),
-            16 => Self::Flags(f.uint64()?),
-            26 => Self::HeapName(f.string()?),
-            32 => Self::Len(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonCpSecureBufferStartFtraceEvent": IonCpSecureBufferStartFtraceEventReader, IonCpSecureBufferStartFtraceEventField, IonCpSecureBufferStartFtraceEventTable;
+    one {
+        Align(u64) align = 8 as Uint64;
+        Flags(u64) flags = 16 as Uint64;
+        HeapName(&'a str) heap_name = 26 as String;
+        Len(u64) len = 32 as Uint64;
     }
 }
 
@@ -1163,26 +850,10 @@ impl IonPrefetchingFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonPrefetchingFtraceEvent` where it lies, field by field.
-pub type IonPrefetchingFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonPrefetchingFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonPrefetchingFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonPrefetchingFtraceEventField<'a> {
-    Len(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonPrefetchingFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Len(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonPrefetchingFtraceEvent": IonPrefetchingFtraceEventReader, IonPrefetchingFtraceEventField, IonPrefetchingFtraceEventTable;
+    one {
+        Len(u64) len = 8 as Uint64;
     }
 }
 
@@ -1220,30 +891,12 @@ impl IonSecureCmaAddToPoolEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent` where it lies, field by field.
-pub type IonSecureCmaAddToPoolEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonSecureCmaAddToPoolEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonSecureCmaAddToPoolEndFtraceEventField<'a> {
-    IsPrefetch(u32),
-    Len(u64),
-    PoolTotal(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonSecureCmaAddToPoolEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::IsPrefetch(f.uint32()?),
-            16 => Self::Len(f.uint64()?),
-            24 => Self::PoolTotal(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent": IonSecureCmaAddToPoolEndFtraceEventReader, IonSecureCmaAddToPoolEndFtraceEventField, IonSecureCmaAddToPoolEndFtraceEventTable;
+    one {
+        IsPrefetch(u32) is_prefetch = 8 as Uint32;
+        Len(u64) len = 16 as Uint64;
+        PoolTotal(i32) pool_total = 24 as Int32;
     }
 }
 
@@ -1285,30 +938,12 @@ impl IonSecureCmaAddToPoolStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent` where it lies, field by field.
-pub type IonSecureCmaAddToPoolStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonSecureCmaAddToPoolStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonSecureCmaAddToPoolStartFtraceEventField<'a> {
-    IsPrefetch(u32),
-    Len(u64),
-    PoolTotal(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonSecureCmaAddToPoolStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::IsPrefetch(f.uint32()?),
-            16 => Self::Len(f.uint64()?),
-            24 => Self::PoolTotal(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent": IonSecureCmaAddToPoolStartFtraceEventReader, IonSecureCmaAddToPoolStartFtraceEventField, IonSecureCmaAddToPoolStartFtraceEventTable;
+    one {
+        IsPrefetch(u32) is_prefetch = 8 as Uint32;
+        Len(u64) len = 16 as Uint64;
+        PoolTotal(i32) pool_total = 24 as Int32;
     }
 }
 
@@ -1352,32 +987,13 @@ impl IonSecureCmaAllocateEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonSecureCmaAllocateEndFtraceEvent` where it lies, field by field.
-pub type IonSecureCmaAllocateEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonSecureCmaAllocateEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonSecureCmaAllocateEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonSecureCmaAllocateEndFtraceEventField<'a> {
-    Align(u64),
-    Flags(u64),
-    HeapName(&'a str),
-    Len(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonSecureCmaAllocateEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Align(f.uint64()?),
-            16 => Self::Flags(f.uint64()?),
-            26 => Self::HeapName(f.string()?),
-            32 => Self::Len(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonSecureCmaAllocateEndFtraceEvent": IonSecureCmaAllocateEndFtraceEventReader, IonSecureCmaAllocateEndFtraceEventField, IonSecureCmaAllocateEndFtraceEventTable;
+    one {
+        Align(u64) align = 8 as Uint64;
+        Flags(u64) flags = 16 as Uint64;
+        HeapName(&'a str) heap_name = 26 as String;
+        Len(u64) len = 32 as Uint64;
     }
 }
 
@@ -1422,32 +1038,13 @@ impl IonSecureCmaAllocateStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonSecureCmaAllocateStartFtraceEvent` where it lies, field by field.
-pub type IonSecureCmaAllocateStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonSecureCmaAllocateStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonSecureCmaAllocateStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonSecureCmaAllocateStartFtraceEventField<'a> {
-    Align(u64),
-    Flags(u64),
-    HeapName(&'a str),
-    Len(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonSecureCmaAllocateStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Align(f.uint64()?),
-            16 => Self::Flags(f.uint64()?),
-            26 => Self::HeapName(f.string()?),
-            32 => Self::Len(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonSecureCmaAllocateStartFtraceEvent": IonSecureCmaAllocateStartFtraceEventReader, IonSecureCmaAllocateStartFtraceEventField, IonSecureCmaAllocateStartFtraceEventTable;
+    one {
+        Align(u64) align = 8 as Uint64;
+        Flags(u64) flags = 16 as Uint64;
+        HeapName(&'a str) heap_name = 26 as String;
+        Len(u64) len = 32 as Uint64;
     }
 }
 
@@ -1488,28 +1085,11 @@ impl IonSecureCmaShrinkPoolEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent` where it lies, field by field.
-pub type IonSecureCmaShrinkPoolEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonSecureCmaShrinkPoolEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonSecureCmaShrinkPoolEndFtraceEventField<'a> {
-    DrainedSize(u64),
-    SkippedSize(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonSecureCmaShrinkPoolEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DrainedSize(f.uint64()?),
-            16 => Self::SkippedSize(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent": IonSecureCmaShrinkPoolEndFtraceEventReader, IonSecureCmaShrinkPoolEndFtraceEventField, IonSecureCmaShrinkPoolEndFtraceEventTable;
+    one {
+        DrainedSize(u64) drained_size = 8 as Uint64;
+        SkippedSize(u64) skipped_size = 16 as Uint64;
     }
 }
 
@@ -1548,28 +1128,11 @@ impl IonSecureCmaShrinkPoolStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent` where it lies, field by field.
-pub type IonSecureCmaShrinkPoolStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonSecureCmaShrinkPoolStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonSecureCmaShrinkPoolStartFtraceEventField<'a> {
-    DrainedSize(u64),
-    SkippedSize(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonSecureCmaShrinkPoolStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DrainedSize(f.uint64()?),
-            16 => Self::SkippedSize(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent": IonSecureCmaShrinkPoolStartFtraceEventReader, IonSecureCmaShrinkPoolStartFtraceEventField, IonSecureCmaShrinkPoolStartFtraceEventTable;
+    one {
+        DrainedSize(u64) drained_size = 8 as Uint64;
+        SkippedSize(u64) skipped_size = 16 as Uint64;
     }
 }
 
@@ -1608,25 +1171,11 @@ impl KfreeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KfreeFtraceEvent` where it lies, field by field.
-pub type KfreeFtraceEventReader<'a> = rt::TypedReader<'a, KfreeFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.KfreeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KfreeFtraceEventField<'a> {
-    CallSite(u64),
-    Ptr(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KfreeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CallSite(f.uint64()?),
-            16 => Self::Ptr(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KfreeFtraceEvent": KfreeFtraceEventReader, KfreeFtraceEventField, KfreeFtraceEventTable;
+    one {
+        CallSite(u64) call_site = 8 as Uint64;
+        Ptr(u64) ptr = 16 as Uint64;
     }
 }
 
@@ -1671,31 +1220,14 @@ impl KmallocFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KmallocFtraceEvent` where it lies, field by field.
-pub type KmallocFtraceEventReader<'a> = rt::TypedReader<'a, KmallocFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.KmallocFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KmallocFtraceEventField<'a> {
-    BytesAlloc(u64),
-    BytesReq(u64),
-    CallSite(u64),
-    GfpFlags(u32),
-    Ptr(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KmallocFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BytesAlloc(f.uint64()?),
-            16 => Self::BytesReq(f.uint64()?),
-            24 => Self::CallSite(f.uint64()?),
-            32 => Self::GfpFlags(f.uint32()?),
-            40 => Self::Ptr(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KmallocFtraceEvent": KmallocFtraceEventReader, KmallocFtraceEventField, KmallocFtraceEventTable;
+    one {
+        BytesAlloc(u64) bytes_alloc = 8 as Uint64;
+        BytesReq(u64) bytes_req = 16 as Uint64;
+        CallSite(u64) call_site = 24 as Uint64;
+        GfpFlags(u32) gfp_flags = 32 as Uint32;
+        Ptr(u64) ptr = 40 as Uint64;
     }
 }
 
@@ -1745,36 +1277,15 @@ impl KmallocNodeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KmallocNodeFtraceEvent` where it lies, field by field.
-pub type KmallocNodeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KmallocNodeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KmallocNodeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KmallocNodeFtraceEventField<'a> {
-    BytesAlloc(u64),
-    BytesReq(u64),
-    CallSite(u64),
-    GfpFlags(u32),
-    Node(i32),
-    Ptr(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KmallocNodeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BytesAlloc(f.uint64()?),
-            16 => Self::BytesReq(f.uint64()?),
-            24 => Self::CallSite(f.uint64()?),
-            32 => Self::GfpFlags(f.uint32()?),
-            40 => Self::Node(f.int32()?),
-            48 => Self::Ptr(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KmallocNodeFtraceEvent": KmallocNodeFtraceEventReader, KmallocNodeFtraceEventField, KmallocNodeFtraceEventTable;
+    one {
+        BytesAlloc(u64) bytes_alloc = 8 as Uint64;
+        BytesReq(u64) bytes_req = 16 as Uint64;
+        CallSite(u64) call_site = 24 as Uint64;
+        GfpFlags(u32) gfp_flags = 32 as Uint32;
+        Node(i32) node = 40 as Int32;
+        Ptr(u64) ptr = 48 as Uint64;
     }
 }
 
@@ -1823,34 +1334,14 @@ impl KmemCacheAllocFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KmemCacheAllocFtraceEvent` where it lies, field by field.
-pub type KmemCacheAllocFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KmemCacheAllocFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KmemCacheAllocFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KmemCacheAllocFtraceEventField<'a> {
-    BytesAlloc(u64),
-    BytesReq(u64),
-    CallSite(u64),
-    GfpFlags(u32),
-    Ptr(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KmemCacheAllocFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BytesAlloc(f.uint64()?),
-            16 => Self::BytesReq(f.uint64()?),
-            24 => Self::CallSite(f.uint64()?),
-            32 => Self::GfpFlags(f.uint32()?),
-            40 => Self::Ptr(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KmemCacheAllocFtraceEvent": KmemCacheAllocFtraceEventReader, KmemCacheAllocFtraceEventField, KmemCacheAllocFtraceEventTable;
+    one {
+        BytesAlloc(u64) bytes_alloc = 8 as Uint64;
+        BytesReq(u64) bytes_req = 16 as Uint64;
+        CallSite(u64) call_site = 24 as Uint64;
+        GfpFlags(u32) gfp_flags = 32 as Uint32;
+        Ptr(u64) ptr = 40 as Uint64;
     }
 }
 
@@ -1900,36 +1391,15 @@ impl KmemCacheAllocNodeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KmemCacheAllocNodeFtraceEvent` where it lies, field by field.
-pub type KmemCacheAllocNodeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KmemCacheAllocNodeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KmemCacheAllocNodeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KmemCacheAllocNodeFtraceEventField<'a> {
-    BytesAlloc(u64),
-    BytesReq(u64),
-    CallSite(u64),
-    GfpFlags(u32),
-    Node(i32),
-    Ptr(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KmemCacheAllocNodeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BytesAlloc(f.uint64()?),
-            16 => Self::BytesReq(f.uint64()?),
-            24 => Self::CallSite(f.uint64()?),
-            32 => Self::GfpFlags(f.uint32()?),
-            40 => Self::Node(f.int32()?),
-            48 => Self::Ptr(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KmemCacheAllocNodeFtraceEvent": KmemCacheAllocNodeFtraceEventReader, KmemCacheAllocNodeFtraceEventField, KmemCacheAllocNodeFtraceEventTable;
+    one {
+        BytesAlloc(u64) bytes_alloc = 8 as Uint64;
+        BytesReq(u64) bytes_req = 16 as Uint64;
+        CallSite(u64) call_site = 24 as Uint64;
+        GfpFlags(u32) gfp_flags = 32 as Uint32;
+        Node(i32) node = 40 as Int32;
+        Ptr(u64) ptr = 48 as Uint64;
     }
 }
 
@@ -1972,28 +1442,11 @@ impl KmemCacheFreeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KmemCacheFreeFtraceEvent` where it lies, field by field.
-pub type KmemCacheFreeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KmemCacheFreeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KmemCacheFreeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KmemCacheFreeFtraceEventField<'a> {
-    CallSite(u64),
-    Ptr(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KmemCacheFreeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CallSite(f.uint64()?),
-            16 => Self::Ptr(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KmemCacheFreeFtraceEvent": KmemCacheFreeFtraceEventReader, KmemCacheFreeFtraceEventField, KmemCacheFreeFtraceEventTable;
+    one {
+        CallSite(u64) call_site = 8 as Uint64;
+        Ptr(u64) ptr = 16 as Uint64;
     }
 }
 
@@ -2030,26 +1483,10 @@ impl MigratePagesEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MigratePagesEndFtraceEvent` where it lies, field by field.
-pub type MigratePagesEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MigratePagesEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MigratePagesEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MigratePagesEndFtraceEventField<'a> {
-    Mode(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MigratePagesEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Mode(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MigratePagesEndFtraceEvent": MigratePagesEndFtraceEventReader, MigratePagesEndFtraceEventField, MigratePagesEndFtraceEventTable;
+    one {
+        Mode(i32) mode = 8 as Int32;
     }
 }
 
@@ -2083,26 +1520,10 @@ impl MigratePagesStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MigratePagesStartFtraceEvent` where it lies, field by field.
-pub type MigratePagesStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MigratePagesStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MigratePagesStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MigratePagesStartFtraceEventField<'a> {
-    Mode(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MigratePagesStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Mode(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MigratePagesStartFtraceEvent": MigratePagesStartFtraceEventReader, MigratePagesStartFtraceEventField, MigratePagesStartFtraceEventTable;
+    one {
+        Mode(i32) mode = 8 as Int32;
     }
 }
 
@@ -2136,26 +1557,10 @@ impl MigrateRetryFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MigrateRetryFtraceEvent` where it lies, field by field.
-pub type MigrateRetryFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MigrateRetryFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MigrateRetryFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MigrateRetryFtraceEventField<'a> {
-    Tries(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MigrateRetryFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Tries(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MigrateRetryFtraceEvent": MigrateRetryFtraceEventReader, MigrateRetryFtraceEventField, MigrateRetryFtraceEventTable;
+    one {
+        Tries(i32) tries = 8 as Int32;
     }
 }
 
@@ -2197,34 +1602,14 @@ impl MmPageAllocFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmPageAllocFtraceEvent` where it lies, field by field.
-pub type MmPageAllocFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmPageAllocFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmPageAllocFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmPageAllocFtraceEventField<'a> {
-    GfpFlags(u32),
-    Migratetype(i32),
-    Order(u32),
-    Page(u64),
-    Pfn(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmPageAllocFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GfpFlags(f.uint32()?),
-            16 => Self::Migratetype(f.int32()?),
-            24 => Self::Order(f.uint32()?),
-            32 => Self::Page(f.uint64()?),
-            40 => Self::Pfn(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmPageAllocFtraceEvent": MmPageAllocFtraceEventReader, MmPageAllocFtraceEventField, MmPageAllocFtraceEventTable;
+    one {
+        GfpFlags(u32) gfp_flags = 8 as Uint32;
+        Migratetype(i32) migratetype = 16 as Int32;
+        Order(u32) order = 24 as Uint32;
+        Page(u64) page = 32 as Uint64;
+        Pfn(u64) pfn = 40 as Uint64;
     }
 }
 
@@ -2279,38 +1664,16 @@ impl MmPageAllocExtfragFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmPageAllocExtfragFtraceEvent` where it lies, field by field.
-pub type MmPageAllocExtfragFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmPageAllocExtfragFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmPageAllocExtfragFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmPageAllocExtfragFtraceEventField<'a> {
-    AllocMigratetype(i32),
-    AllocOrder(i32),
-    FallbackMigratetype(i32),
-    FallbackOrder(i32),
-    Page(u64),
-    ChangeOwnership(i32),
-    Pfn(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmPageAllocExtfragFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AllocMigratetype(f.int32()?),
-            16 => Self::AllocOrder(f.int32()?),
-            24 => Self::FallbackMigratetype(f.int32()?),
-            32 => Self::FallbackOrder(f.int32()?),
-            40 => Self::Page(f.uint64()?),
-            48 => Self::ChangeOwnership(f.int32()?),
-            56 => Self::Pfn(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmPageAllocExtfragFtraceEvent": MmPageAllocExtfragFtraceEventReader, MmPageAllocExtfragFtraceEventField, MmPageAllocExtfragFtraceEventTable;
+    one {
+        AllocMigratetype(i32) alloc_migratetype = 8 as Int32;
+        AllocOrder(i32) alloc_order = 16 as Int32;
+        FallbackMigratetype(i32) fallback_migratetype = 24 as Int32;
+        FallbackOrder(i32) fallback_order = 32 as Int32;
+        Page(u64) page = 40 as Uint64;
+        ChangeOwnership(i32) change_ownership = 48 as Int32;
+        Pfn(u64) pfn = 56 as Uint64;
     }
 }
 
@@ -2358,32 +1721,13 @@ impl MmPageAllocZoneLockedFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmPageAllocZoneLockedFtraceEvent` where it lies, field by field.
-pub type MmPageAllocZoneLockedFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmPageAllocZoneLockedFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmPageAllocZoneLockedFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmPageAllocZoneLockedFtraceEventField<'a> {
-    Migratetype(i32),
-    Order(u32),
-    Page(u64),
-    Pfn(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmPageAllocZoneLockedFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Migratetype(f.int32()?),
-            16 => Self::Order(f.uint32()?),
-            24 => Self::Page(f.uint64()?),
-            32 => Self::Pfn(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmPageAllocZoneLockedFtraceEvent": MmPageAllocZoneLockedFtraceEventReader, MmPageAllocZoneLockedFtraceEventField, MmPageAllocZoneLockedFtraceEventTable;
+    one {
+        Migratetype(i32) migratetype = 8 as Int32;
+        Order(u32) order = 16 as Uint32;
+        Page(u64) page = 24 as Uint64;
+        Pfn(u64) pfn = 32 as Uint64;
     }
 }
 
@@ -2426,30 +1770,12 @@ impl MmPageFreeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmPageFreeFtraceEvent` where it lies, field by field.
-pub type MmPageFreeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmPageFreeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmPageFreeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmPageFreeFtraceEventField<'a> {
-    Order(u32),
-    Page(u64),
-    Pfn(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmPageFreeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Order(f.uint32()?),
-            16 => Self::Page(f.uint64()?),
-            24 => Self::Pfn(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmPageFreeFtraceEvent": MmPageFreeFtraceEventReader, MmPageFreeFtraceEventField, MmPageFreeFtraceEventTable;
+    one {
+        Order(u32) order = 8 as Uint32;
+        Page(u64) page = 16 as Uint64;
+        Pfn(u64) pfn = 24 as Uint64;
     }
 }
 
@@ -2491,30 +1817,12 @@ impl MmPageFreeBatchedFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmPageFreeBatchedFtraceEvent` where it lies, field by field.
-pub type MmPageFreeBatchedFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmPageFreeBatchedFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmPageFreeBatchedFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmPageFreeBatchedFtraceEventField<'a> {
-    Cold(i32),
-    Page(u64),
-    Pfn(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmPageFreeBatchedFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cold(f.int32()?),
-            16 => Self::Page(f.uint64()?),
-            24 => Self::Pfn(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmPageFreeBatchedFtraceEvent": MmPageFreeBatchedFtraceEventReader, MmPageFreeBatchedFtraceEventField, MmPageFreeBatchedFtraceEventTable;
+    one {
+        Cold(i32) cold = 8 as Int32;
+        Page(u64) page = 16 as Uint64;
+        Pfn(u64) pfn = 24 as Uint64;
     }
 }
 
@@ -2558,32 +1866,13 @@ impl MmPagePcpuDrainFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmPagePcpuDrainFtraceEvent` where it lies, field by field.
-pub type MmPagePcpuDrainFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmPagePcpuDrainFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmPagePcpuDrainFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmPagePcpuDrainFtraceEventField<'a> {
-    Migratetype(i32),
-    Order(u32),
-    Page(u64),
-    Pfn(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmPagePcpuDrainFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Migratetype(f.int32()?),
-            16 => Self::Order(f.uint32()?),
-            24 => Self::Page(f.uint64()?),
-            32 => Self::Pfn(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmPagePcpuDrainFtraceEvent": MmPagePcpuDrainFtraceEventReader, MmPagePcpuDrainFtraceEventField, MmPagePcpuDrainFtraceEventTable;
+    one {
+        Migratetype(i32) migratetype = 8 as Int32;
+        Order(u32) order = 16 as Uint32;
+        Page(u64) page = 24 as Uint64;
+        Pfn(u64) pfn = 32 as Uint64;
     }
 }
 
@@ -2628,29 +1917,13 @@ impl RssStatFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RssStatFtraceEvent` where it lies, field by field.
-pub type RssStatFtraceEventReader<'a> = rt::TypedReader<'a, RssStatFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.RssStatFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum RssStatFtraceEventField<'a> {
-    Member(i32),
-    Size(i64),
-    Curr(u32),
-    MmId(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RssStatFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Member(f.int32()?),
-            16 => Self::Size(f.int64()?),
-            24 => Self::Curr(f.uint32()?),
-            32 => Self::MmId(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RssStatFtraceEvent": RssStatFtraceEventReader, RssStatFtraceEventField, RssStatFtraceEventTable;
+    one {
+        Member(i32) member = 8 as Int32;
+        Size(i64) size = 16 as Int64;
+        Curr(u32) curr = 24 as Uint32;
+        MmId(u32) mm_id = 32 as Uint32;
     }
 }
 
@@ -2693,30 +1966,12 @@ impl IonHeapShrinkFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonHeapShrinkFtraceEvent` where it lies, field by field.
-pub type IonHeapShrinkFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonHeapShrinkFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonHeapShrinkFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonHeapShrinkFtraceEventField<'a> {
-    HeapName(&'a str),
-    Len(u64),
-    TotalAllocated(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonHeapShrinkFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::HeapName(f.string()?),
-            16 => Self::Len(f.uint64()?),
-            24 => Self::TotalAllocated(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonHeapShrinkFtraceEvent": IonHeapShrinkFtraceEventReader, IonHeapShrinkFtraceEventField, IonHeapShrinkFtraceEventTable;
+    one {
+        HeapName(&'a str) heap_name = 10 as String;
+        Len(u64) len = 16 as Uint64;
+        TotalAllocated(i64) total_allocated = 24 as Int64;
     }
 }
 
@@ -2758,30 +2013,12 @@ impl IonHeapGrowFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonHeapGrowFtraceEvent` where it lies, field by field.
-pub type IonHeapGrowFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonHeapGrowFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonHeapGrowFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonHeapGrowFtraceEventField<'a> {
-    HeapName(&'a str),
-    Len(u64),
-    TotalAllocated(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonHeapGrowFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::HeapName(f.string()?),
-            16 => Self::Len(f.uint64()?),
-            24 => Self::TotalAllocated(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonHeapGrowFtraceEvent": IonHeapGrowFtraceEventReader, IonHeapGrowFtraceEventField, IonHeapGrowFtraceEventTable;
+    one {
+        HeapName(&'a str) heap_name = 10 as String;
+        Len(u64) len = 16 as Uint64;
+        TotalAllocated(i64) total_allocated = 24 as Int64;
     }
 }
 
@@ -2821,28 +2058,11 @@ impl IonBufferCreateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonBufferCreateFtraceEvent` where it lies, field by field.
-pub type IonBufferCreateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonBufferCreateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonBufferCreateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonBufferCreateFtraceEventField<'a> {
-    Addr(u64),
-    Len(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonBufferCreateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Addr(f.uint64()?),
-            16 => Self::Len(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonBufferCreateFtraceEvent": IonBufferCreateFtraceEventReader, IonBufferCreateFtraceEventField, IonBufferCreateFtraceEventTable;
+    one {
+        Addr(u64) addr = 8 as Uint64;
+        Len(u64) len = 16 as Uint64;
     }
 }
 
@@ -2881,28 +2101,11 @@ impl IonBufferDestroyFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.IonBufferDestroyFtraceEvent` where it lies, field by field.
-pub type IonBufferDestroyFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    IonBufferDestroyFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.IonBufferDestroyFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum IonBufferDestroyFtraceEventField<'a> {
-    Addr(u64),
-    Len(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for IonBufferDestroyFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Addr(f.uint64()?),
-            16 => Self::Len(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.IonBufferDestroyFtraceEvent": IonBufferDestroyFtraceEventReader, IonBufferDestroyFtraceEventField, IonBufferDestroyFtraceEventTable;
+    one {
+        Addr(u64) addr = 8 as Uint64;
+        Len(u64) len = 16 as Uint64;
     }
 }
 
@@ -2949,36 +2152,15 @@ impl MmAllocContigMigrateRangeInfoFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent` where it lies, field by field.
-pub type MmAllocContigMigrateRangeInfoFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmAllocContigMigrateRangeInfoFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmAllocContigMigrateRangeInfoFtraceEventField<'a> {
-    Start(u64),
-    End(u64),
-    NrMigrated(u64),
-    NrReclaimed(u64),
-    NrMapped(u64),
-    Migratetype(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmAllocContigMigrateRangeInfoFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Start(f.uint64()?),
-            16 => Self::End(f.uint64()?),
-            24 => Self::NrMigrated(f.uint64()?),
-            32 => Self::NrReclaimed(f.uint64()?),
-            40 => Self::NrMapped(f.uint64()?),
-            48 => Self::Migratetype(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent": MmAllocContigMigrateRangeInfoFtraceEventReader, MmAllocContigMigrateRangeInfoFtraceEventField, MmAllocContigMigrateRangeInfoFtraceEventTable;
+    one {
+        Start(u64) start = 8 as Uint64;
+        End(u64) end = 16 as Uint64;
+        NrMigrated(u64) nr_migrated = 24 as Uint64;
+        NrReclaimed(u64) nr_reclaimed = 32 as Uint64;
+        NrMapped(u64) nr_mapped = 40 as Uint64;
+        Migratetype(i32) migratetype = 48 as Int32;
     }
 }
 
@@ -3023,30 +2205,12 @@ impl DmabufRssStatFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DmabufRssStatFtraceEvent` where it lies, field by field.
-pub type DmabufRssStatFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DmabufRssStatFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DmabufRssStatFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DmabufRssStatFtraceEventField<'a> {
-    Rss(u64),
-    RssDelta(i64),
-    IIno(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DmabufRssStatFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Rss(f.uint64()?),
-            16 => Self::RssDelta(f.int64()?),
-            24 => Self::IIno(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DmabufRssStatFtraceEvent": DmabufRssStatFtraceEventReader, DmabufRssStatFtraceEventField, DmabufRssStatFtraceEventTable;
+    one {
+        Rss(u64) rss = 8 as Uint64;
+        RssDelta(i64) rss_delta = 16 as Int64;
+        IIno(u64) i_ino = 24 as Uint64;
     }
 }
 

@@ -27,26 +27,10 @@ impl KvmAccessFaultFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmAccessFaultFtraceEvent` where it lies, field by field.
-pub type KvmAccessFaultFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmAccessFaultFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmAccessFaultFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmAccessFaultFtraceEventField<'a> {
-    Ipa(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmAccessFaultFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Ipa(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmAccessFaultFtraceEvent": KvmAccessFaultFtraceEventReader, KvmAccessFaultFtraceEventField, KvmAccessFaultFtraceEventTable;
+    one {
+        Ipa(u64) ipa = 8 as Uint64;
     }
 }
 
@@ -82,28 +66,11 @@ impl KvmAckIrqFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmAckIrqFtraceEvent` where it lies, field by field.
-pub type KvmAckIrqFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmAckIrqFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmAckIrqFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmAckIrqFtraceEventField<'a> {
-    Irqchip(u32),
-    Pin(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmAckIrqFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Irqchip(f.uint32()?),
-            16 => Self::Pin(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmAckIrqFtraceEvent": KvmAckIrqFtraceEventReader, KvmAckIrqFtraceEventField, KvmAckIrqFtraceEventTable;
+    one {
+        Irqchip(u32) irqchip = 8 as Uint32;
+        Pin(u32) pin = 16 as Uint32;
     }
 }
 
@@ -142,28 +109,11 @@ impl KvmAgeHvaFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmAgeHvaFtraceEvent` where it lies, field by field.
-pub type KvmAgeHvaFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmAgeHvaFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmAgeHvaFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmAgeHvaFtraceEventField<'a> {
-    End(u64),
-    Start(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmAgeHvaFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::End(f.uint64()?),
-            16 => Self::Start(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmAgeHvaFtraceEvent": KvmAgeHvaFtraceEventReader, KvmAgeHvaFtraceEventField, KvmAgeHvaFtraceEventTable;
+    one {
+        End(u64) end = 8 as Uint64;
+        Start(u64) start = 16 as Uint64;
     }
 }
 
@@ -206,32 +156,13 @@ impl KvmAgePageFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmAgePageFtraceEvent` where it lies, field by field.
-pub type KvmAgePageFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmAgePageFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmAgePageFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmAgePageFtraceEventField<'a> {
-    Gfn(u64),
-    Hva(u64),
-    Level(u32),
-    Referenced(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmAgePageFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Gfn(f.uint64()?),
-            16 => Self::Hva(f.uint64()?),
-            24 => Self::Level(f.uint32()?),
-            32 => Self::Referenced(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmAgePageFtraceEvent": KvmAgePageFtraceEventReader, KvmAgePageFtraceEventField, KvmAgePageFtraceEventTable;
+    one {
+        Gfn(u64) gfn = 8 as Uint64;
+        Hva(u64) hva = 16 as Uint64;
+        Level(u32) level = 24 as Uint32;
+        Referenced(u32) referenced = 32 as Uint32;
     }
 }
 
@@ -270,26 +201,10 @@ impl KvmArmClearDebugFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmArmClearDebugFtraceEvent` where it lies, field by field.
-pub type KvmArmClearDebugFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmArmClearDebugFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmArmClearDebugFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmArmClearDebugFtraceEventField<'a> {
-    GuestDebug(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmArmClearDebugFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GuestDebug(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmArmClearDebugFtraceEvent": KvmArmClearDebugFtraceEventReader, KvmArmClearDebugFtraceEventField, KvmArmClearDebugFtraceEventTable;
+    one {
+        GuestDebug(u32) guest_debug = 8 as Uint32;
     }
 }
 
@@ -325,28 +240,11 @@ impl KvmArmSetDreg32FtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmArmSetDreg32FtraceEvent` where it lies, field by field.
-pub type KvmArmSetDreg32FtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmArmSetDreg32FtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmArmSetDreg32FtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmArmSetDreg32FtraceEventField<'a> {
-    Name(&'a str),
-    Value(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmArmSetDreg32FtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Value(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmArmSetDreg32FtraceEvent": KvmArmSetDreg32FtraceEventReader, KvmArmSetDreg32FtraceEventField, KvmArmSetDreg32FtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Value(u32) value = 16 as Uint32;
     }
 }
 
@@ -385,28 +283,11 @@ impl KvmArmSetRegsetFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmArmSetRegsetFtraceEvent` where it lies, field by field.
-pub type KvmArmSetRegsetFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmArmSetRegsetFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmArmSetRegsetFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmArmSetRegsetFtraceEventField<'a> {
-    Len(i32),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmArmSetRegsetFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Len(f.int32()?),
-            18 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmArmSetRegsetFtraceEvent": KvmArmSetRegsetFtraceEventReader, KvmArmSetRegsetFtraceEventField, KvmArmSetRegsetFtraceEventTable;
+    one {
+        Len(i32) len = 8 as Int32;
+        Name(&'a str) name = 18 as String;
     }
 }
 
@@ -442,28 +323,11 @@ impl KvmArmSetupDebugFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmArmSetupDebugFtraceEvent` where it lies, field by field.
-pub type KvmArmSetupDebugFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmArmSetupDebugFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmArmSetupDebugFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmArmSetupDebugFtraceEventField<'a> {
-    GuestDebug(u32),
-    Vcpu(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmArmSetupDebugFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GuestDebug(f.uint32()?),
-            16 => Self::Vcpu(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmArmSetupDebugFtraceEvent": KvmArmSetupDebugFtraceEventReader, KvmArmSetupDebugFtraceEventField, KvmArmSetupDebugFtraceEventTable;
+    one {
+        GuestDebug(u32) guest_debug = 8 as Uint32;
+        Vcpu(u64) vcpu = 16 as Uint64;
     }
 }
 
@@ -500,26 +364,10 @@ impl KvmEntryFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmEntryFtraceEvent` where it lies, field by field.
-pub type KvmEntryFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmEntryFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmEntryFtraceEventField<'a> {
-    VcpuPc(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmEntryFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::VcpuPc(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmEntryFtraceEvent": KvmEntryFtraceEventReader, KvmEntryFtraceEventField, KvmEntryFtraceEventTable;
+    one {
+        VcpuPc(u64) vcpu_pc = 8 as Uint64;
     }
 }
 
@@ -557,27 +405,12 @@ impl KvmExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmExitFtraceEvent` where it lies, field by field.
-pub type KvmExitFtraceEventReader<'a> = rt::TypedReader<'a, KvmExitFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.KvmExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmExitFtraceEventField<'a> {
-    EsrEc(u32),
-    Ret(i32),
-    VcpuPc(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::EsrEc(f.uint32()?),
-            16 => Self::Ret(f.int32()?),
-            24 => Self::VcpuPc(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmExitFtraceEvent": KvmExitFtraceEventReader, KvmExitFtraceEventField, KvmExitFtraceEventTable;
+    one {
+        EsrEc(u32) esr_ec = 8 as Uint32;
+        Ret(i32) ret = 16 as Int32;
+        VcpuPc(u64) vcpu_pc = 24 as Uint64;
     }
 }
 
@@ -615,23 +448,10 @@ impl KvmFpuFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmFpuFtraceEvent` where it lies, field by field.
-pub type KvmFpuFtraceEventReader<'a> = rt::TypedReader<'a, KvmFpuFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.KvmFpuFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmFpuFtraceEventField<'a> {
-    Load(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmFpuFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Load(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmFpuFtraceEvent": KvmFpuFtraceEventReader, KvmFpuFtraceEventField, KvmFpuFtraceEventTable;
+    one {
+        Load(u32) load = 8 as Uint32;
     }
 }
 
@@ -671,32 +491,13 @@ impl KvmGetTimerMapFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmGetTimerMapFtraceEvent` where it lies, field by field.
-pub type KvmGetTimerMapFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmGetTimerMapFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmGetTimerMapFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmGetTimerMapFtraceEventField<'a> {
-    DirectPtimer(i32),
-    DirectVtimer(i32),
-    EmulPtimer(i32),
-    VcpuId(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmGetTimerMapFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DirectPtimer(f.int32()?),
-            16 => Self::DirectVtimer(f.int32()?),
-            24 => Self::EmulPtimer(f.int32()?),
-            32 => Self::VcpuId(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmGetTimerMapFtraceEvent": KvmGetTimerMapFtraceEventReader, KvmGetTimerMapFtraceEventField, KvmGetTimerMapFtraceEventTable;
+    one {
+        DirectPtimer(i32) direct_ptimer = 8 as Int32;
+        DirectVtimer(i32) direct_vtimer = 16 as Int32;
+        EmulPtimer(i32) emul_ptimer = 24 as Int32;
+        VcpuId(u64) vcpu_id = 32 as Uint64;
     }
 }
 
@@ -741,32 +542,13 @@ impl KvmGuestFaultFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmGuestFaultFtraceEvent` where it lies, field by field.
-pub type KvmGuestFaultFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmGuestFaultFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmGuestFaultFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmGuestFaultFtraceEventField<'a> {
-    Hsr(u64),
-    Hxfar(u64),
-    Ipa(u64),
-    VcpuPc(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmGuestFaultFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Hsr(f.uint64()?),
-            16 => Self::Hxfar(f.uint64()?),
-            24 => Self::Ipa(f.uint64()?),
-            32 => Self::VcpuPc(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmGuestFaultFtraceEvent": KvmGuestFaultFtraceEventReader, KvmGuestFaultFtraceEventField, KvmGuestFaultFtraceEventTable;
+    one {
+        Hsr(u64) hsr = 8 as Uint64;
+        Hxfar(u64) hxfar = 16 as Uint64;
+        Ipa(u64) ipa = 24 as Uint64;
+        VcpuPc(u64) vcpu_pc = 32 as Uint64;
     }
 }
 
@@ -805,26 +587,10 @@ impl KvmHandleSysRegFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmHandleSysRegFtraceEvent` where it lies, field by field.
-pub type KvmHandleSysRegFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmHandleSysRegFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmHandleSysRegFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmHandleSysRegFtraceEventField<'a> {
-    Hsr(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmHandleSysRegFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Hsr(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmHandleSysRegFtraceEvent": KvmHandleSysRegFtraceEventReader, KvmHandleSysRegFtraceEventField, KvmHandleSysRegFtraceEventTable;
+    one {
+        Hsr(u64) hsr = 8 as Uint64;
     }
 }
 
@@ -862,30 +628,12 @@ impl KvmHvcArm64FtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmHvcArm64FtraceEvent` where it lies, field by field.
-pub type KvmHvcArm64FtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmHvcArm64FtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmHvcArm64FtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmHvcArm64FtraceEventField<'a> {
-    Imm(u64),
-    R0(u64),
-    VcpuPc(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmHvcArm64FtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Imm(f.uint64()?),
-            16 => Self::R0(f.uint64()?),
-            24 => Self::VcpuPc(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmHvcArm64FtraceEvent": KvmHvcArm64FtraceEventReader, KvmHvcArm64FtraceEventField, KvmHvcArm64FtraceEventTable;
+    one {
+        Imm(u64) imm = 8 as Uint64;
+        R0(u64) r0 = 16 as Uint64;
+        VcpuPc(u64) vcpu_pc = 24 as Uint64;
     }
 }
 
@@ -929,32 +677,13 @@ impl KvmIrqLineFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmIrqLineFtraceEvent` where it lies, field by field.
-pub type KvmIrqLineFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmIrqLineFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmIrqLineFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmIrqLineFtraceEventField<'a> {
-    IrqNum(i32),
-    Level(i32),
-    Type(u32),
-    VcpuIdx(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmIrqLineFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::IrqNum(f.int32()?),
-            16 => Self::Level(f.int32()?),
-            24 => Self::Type(f.uint32()?),
-            32 => Self::VcpuIdx(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmIrqLineFtraceEvent": KvmIrqLineFtraceEventReader, KvmIrqLineFtraceEventField, KvmIrqLineFtraceEventTable;
+    one {
+        IrqNum(i32) irq_num = 8 as Int32;
+        Level(i32) level = 16 as Int32;
+        Type(u32) r#type = 24 as Uint32;
+        VcpuIdx(i32) vcpu_idx = 32 as Int32;
     }
 }
 
@@ -999,29 +728,13 @@ impl KvmMmioFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmMmioFtraceEvent` where it lies, field by field.
-pub type KvmMmioFtraceEventReader<'a> = rt::TypedReader<'a, KvmMmioFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.KvmMmioFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmMmioFtraceEventField<'a> {
-    Gpa(u64),
-    Len(u32),
-    Type(u32),
-    Val(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmMmioFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Gpa(f.uint64()?),
-            16 => Self::Len(f.uint32()?),
-            24 => Self::Type(f.uint32()?),
-            32 => Self::Val(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmMmioFtraceEvent": KvmMmioFtraceEventReader, KvmMmioFtraceEventField, KvmMmioFtraceEventTable;
+    one {
+        Gpa(u64) gpa = 8 as Uint64;
+        Len(u32) len = 16 as Uint32;
+        Type(u32) r#type = 24 as Uint32;
+        Val(u64) val = 32 as Uint64;
     }
 }
 
@@ -1064,30 +777,12 @@ impl KvmMmioEmulateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmMmioEmulateFtraceEvent` where it lies, field by field.
-pub type KvmMmioEmulateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmMmioEmulateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmMmioEmulateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmMmioEmulateFtraceEventField<'a> {
-    Cpsr(u64),
-    Instr(u64),
-    VcpuPc(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmMmioEmulateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cpsr(f.uint64()?),
-            16 => Self::Instr(f.uint64()?),
-            24 => Self::VcpuPc(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmMmioEmulateFtraceEvent": KvmMmioEmulateFtraceEventReader, KvmMmioEmulateFtraceEventField, KvmMmioEmulateFtraceEventTable;
+    one {
+        Cpsr(u64) cpsr = 8 as Uint64;
+        Instr(u64) instr = 16 as Uint64;
+        VcpuPc(u64) vcpu_pc = 24 as Uint64;
     }
 }
 
@@ -1127,28 +822,11 @@ impl KvmSetGuestDebugFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmSetGuestDebugFtraceEvent` where it lies, field by field.
-pub type KvmSetGuestDebugFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmSetGuestDebugFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmSetGuestDebugFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmSetGuestDebugFtraceEventField<'a> {
-    GuestDebug(u32),
-    Vcpu(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmSetGuestDebugFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GuestDebug(f.uint32()?),
-            16 => Self::Vcpu(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmSetGuestDebugFtraceEvent": KvmSetGuestDebugFtraceEventReader, KvmSetGuestDebugFtraceEventField, KvmSetGuestDebugFtraceEventTable;
+    one {
+        GuestDebug(u32) guest_debug = 8 as Uint32;
+        Vcpu(u64) vcpu = 16 as Uint64;
     }
 }
 
@@ -1189,30 +867,12 @@ impl KvmSetIrqFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmSetIrqFtraceEvent` where it lies, field by field.
-pub type KvmSetIrqFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmSetIrqFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmSetIrqFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmSetIrqFtraceEventField<'a> {
-    Gsi(u32),
-    IrqSourceId(i32),
-    Level(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmSetIrqFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Gsi(f.uint32()?),
-            16 => Self::IrqSourceId(f.int32()?),
-            24 => Self::Level(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmSetIrqFtraceEvent": KvmSetIrqFtraceEventReader, KvmSetIrqFtraceEventField, KvmSetIrqFtraceEventTable;
+    one {
+        Gsi(u32) gsi = 8 as Uint32;
+        IrqSourceId(i32) irq_source_id = 16 as Int32;
+        Level(i32) level = 24 as Int32;
     }
 }
 
@@ -1250,26 +910,10 @@ impl KvmSetSpteHvaFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmSetSpteHvaFtraceEvent` where it lies, field by field.
-pub type KvmSetSpteHvaFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmSetSpteHvaFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmSetSpteHvaFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmSetSpteHvaFtraceEventField<'a> {
-    Hva(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmSetSpteHvaFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Hva(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmSetSpteHvaFtraceEvent": KvmSetSpteHvaFtraceEventReader, KvmSetSpteHvaFtraceEventField, KvmSetSpteHvaFtraceEventTable;
+    one {
+        Hva(u64) hva = 8 as Uint64;
     }
 }
 
@@ -1305,28 +949,11 @@ impl KvmSetWayFlushFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmSetWayFlushFtraceEvent` where it lies, field by field.
-pub type KvmSetWayFlushFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmSetWayFlushFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmSetWayFlushFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmSetWayFlushFtraceEventField<'a> {
-    Cache(u32),
-    VcpuPc(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmSetWayFlushFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cache(f.uint32()?),
-            16 => Self::VcpuPc(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmSetWayFlushFtraceEvent": KvmSetWayFlushFtraceEventReader, KvmSetWayFlushFtraceEventField, KvmSetWayFlushFtraceEventTable;
+    one {
+        Cache(u32) cache = 8 as Uint32;
+        VcpuPc(u64) vcpu_pc = 16 as Uint64;
     }
 }
 
@@ -1377,40 +1004,17 @@ impl KvmSysAccessFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmSysAccessFtraceEvent` where it lies, field by field.
-pub type KvmSysAccessFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmSysAccessFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmSysAccessFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmSysAccessFtraceEventField<'a> {
-    CRm(u32),
-    CRn(u32),
-    Op0(u32),
-    Op1(u32),
-    Op2(u32),
-    IsWrite(u32),
-    Name(&'a str),
-    VcpuPc(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmSysAccessFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CRm(f.uint32()?),
-            16 => Self::CRn(f.uint32()?),
-            24 => Self::Op0(f.uint32()?),
-            32 => Self::Op1(f.uint32()?),
-            40 => Self::Op2(f.uint32()?),
-            48 => Self::IsWrite(f.uint32()?),
-            58 => Self::Name(f.string()?),
-            64 => Self::VcpuPc(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmSysAccessFtraceEvent": KvmSysAccessFtraceEventReader, KvmSysAccessFtraceEventField, KvmSysAccessFtraceEventTable;
+    one {
+        CRm(u32) CRm = 8 as Uint32;
+        CRn(u32) CRn = 16 as Uint32;
+        Op0(u32) Op0 = 24 as Uint32;
+        Op1(u32) Op1 = 32 as Uint32;
+        Op2(u32) Op2 = 40 as Uint32;
+        IsWrite(u32) is_write = 48 as Uint32;
+        Name(&'a str) name = 58 as String;
+        VcpuPc(u64) vcpu_pc = 64 as Uint64;
     }
 }
 
@@ -1453,26 +1057,10 @@ impl KvmTestAgeHvaFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmTestAgeHvaFtraceEvent` where it lies, field by field.
-pub type KvmTestAgeHvaFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmTestAgeHvaFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmTestAgeHvaFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmTestAgeHvaFtraceEventField<'a> {
-    Hva(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmTestAgeHvaFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Hva(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmTestAgeHvaFtraceEvent": KvmTestAgeHvaFtraceEventReader, KvmTestAgeHvaFtraceEventField, KvmTestAgeHvaFtraceEventTable;
+    one {
+        Hva(u64) hva = 8 as Uint64;
     }
 }
 
@@ -1508,28 +1096,11 @@ impl KvmTimerEmulateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmTimerEmulateFtraceEvent` where it lies, field by field.
-pub type KvmTimerEmulateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmTimerEmulateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmTimerEmulateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmTimerEmulateFtraceEventField<'a> {
-    ShouldFire(u32),
-    TimerIdx(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmTimerEmulateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::ShouldFire(f.uint32()?),
-            16 => Self::TimerIdx(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmTimerEmulateFtraceEvent": KvmTimerEmulateFtraceEventReader, KvmTimerEmulateFtraceEventField, KvmTimerEmulateFtraceEventTable;
+    one {
+        ShouldFire(u32) should_fire = 8 as Uint32;
+        TimerIdx(i32) timer_idx = 16 as Int32;
     }
 }
 
@@ -1566,26 +1137,10 @@ impl KvmTimerHrtimerExpireFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmTimerHrtimerExpireFtraceEvent` where it lies, field by field.
-pub type KvmTimerHrtimerExpireFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmTimerHrtimerExpireFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmTimerHrtimerExpireFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmTimerHrtimerExpireFtraceEventField<'a> {
-    TimerIdx(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmTimerHrtimerExpireFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TimerIdx(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmTimerHrtimerExpireFtraceEvent": KvmTimerHrtimerExpireFtraceEventReader, KvmTimerHrtimerExpireFtraceEventField, KvmTimerHrtimerExpireFtraceEventTable;
+    one {
+        TimerIdx(i32) timer_idx = 8 as Int32;
     }
 }
 
@@ -1623,30 +1178,12 @@ impl KvmTimerRestoreStateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmTimerRestoreStateFtraceEvent` where it lies, field by field.
-pub type KvmTimerRestoreStateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmTimerRestoreStateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmTimerRestoreStateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmTimerRestoreStateFtraceEventField<'a> {
-    Ctl(u64),
-    Cval(u64),
-    TimerIdx(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmTimerRestoreStateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Ctl(f.uint64()?),
-            16 => Self::Cval(f.uint64()?),
-            24 => Self::TimerIdx(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmTimerRestoreStateFtraceEvent": KvmTimerRestoreStateFtraceEventReader, KvmTimerRestoreStateFtraceEventField, KvmTimerRestoreStateFtraceEventTable;
+    one {
+        Ctl(u64) ctl = 8 as Uint64;
+        Cval(u64) cval = 16 as Uint64;
+        TimerIdx(i32) timer_idx = 24 as Int32;
     }
 }
 
@@ -1688,30 +1225,12 @@ impl KvmTimerSaveStateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmTimerSaveStateFtraceEvent` where it lies, field by field.
-pub type KvmTimerSaveStateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmTimerSaveStateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmTimerSaveStateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmTimerSaveStateFtraceEventField<'a> {
-    Ctl(u64),
-    Cval(u64),
-    TimerIdx(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmTimerSaveStateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Ctl(f.uint64()?),
-            16 => Self::Cval(f.uint64()?),
-            24 => Self::TimerIdx(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmTimerSaveStateFtraceEvent": KvmTimerSaveStateFtraceEventReader, KvmTimerSaveStateFtraceEventField, KvmTimerSaveStateFtraceEventTable;
+    one {
+        Ctl(u64) ctl = 8 as Uint64;
+        Cval(u64) cval = 16 as Uint64;
+        TimerIdx(i32) timer_idx = 24 as Int32;
     }
 }
 
@@ -1753,30 +1272,12 @@ impl KvmTimerUpdateIrqFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmTimerUpdateIrqFtraceEvent` where it lies, field by field.
-pub type KvmTimerUpdateIrqFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmTimerUpdateIrqFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmTimerUpdateIrqFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmTimerUpdateIrqFtraceEventField<'a> {
-    Irq(u32),
-    Level(i32),
-    VcpuId(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmTimerUpdateIrqFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Irq(f.uint32()?),
-            16 => Self::Level(f.int32()?),
-            24 => Self::VcpuId(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmTimerUpdateIrqFtraceEvent": KvmTimerUpdateIrqFtraceEventReader, KvmTimerUpdateIrqFtraceEventField, KvmTimerUpdateIrqFtraceEventTable;
+    one {
+        Irq(u32) irq = 8 as Uint32;
+        Level(i32) level = 16 as Int32;
+        VcpuId(u64) vcpu_id = 24 as Uint64;
     }
 }
 
@@ -1818,30 +1319,12 @@ impl KvmToggleCacheFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmToggleCacheFtraceEvent` where it lies, field by field.
-pub type KvmToggleCacheFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmToggleCacheFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmToggleCacheFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmToggleCacheFtraceEventField<'a> {
-    Now(u32),
-    VcpuPc(u64),
-    Was(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmToggleCacheFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Now(f.uint32()?),
-            16 => Self::VcpuPc(f.uint64()?),
-            24 => Self::Was(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmToggleCacheFtraceEvent": KvmToggleCacheFtraceEventReader, KvmToggleCacheFtraceEventField, KvmToggleCacheFtraceEventTable;
+    one {
+        Now(u32) now = 8 as Uint32;
+        VcpuPc(u64) vcpu_pc = 16 as Uint64;
+        Was(u32) was = 24 as Uint32;
     }
 }
 
@@ -1881,28 +1364,11 @@ impl KvmUnmapHvaRangeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmUnmapHvaRangeFtraceEvent` where it lies, field by field.
-pub type KvmUnmapHvaRangeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmUnmapHvaRangeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmUnmapHvaRangeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmUnmapHvaRangeFtraceEventField<'a> {
-    End(u64),
-    Start(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmUnmapHvaRangeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::End(f.uint64()?),
-            16 => Self::Start(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmUnmapHvaRangeFtraceEvent": KvmUnmapHvaRangeFtraceEventReader, KvmUnmapHvaRangeFtraceEventField, KvmUnmapHvaRangeFtraceEventTable;
+    one {
+        End(u64) end = 8 as Uint64;
+        Start(u64) start = 16 as Uint64;
     }
 }
 
@@ -1939,26 +1405,10 @@ impl KvmUserspaceExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmUserspaceExitFtraceEvent` where it lies, field by field.
-pub type KvmUserspaceExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmUserspaceExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmUserspaceExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmUserspaceExitFtraceEventField<'a> {
-    Reason(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmUserspaceExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Reason(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmUserspaceExitFtraceEvent": KvmUserspaceExitFtraceEventReader, KvmUserspaceExitFtraceEventField, KvmUserspaceExitFtraceEventTable;
+    one {
+        Reason(u32) reason = 8 as Uint32;
     }
 }
 
@@ -1996,30 +1446,12 @@ impl KvmVcpuWakeupFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmVcpuWakeupFtraceEvent` where it lies, field by field.
-pub type KvmVcpuWakeupFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmVcpuWakeupFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmVcpuWakeupFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmVcpuWakeupFtraceEventField<'a> {
-    Ns(u64),
-    Valid(u32),
-    Waited(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmVcpuWakeupFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Ns(f.uint64()?),
-            16 => Self::Valid(f.uint32()?),
-            24 => Self::Waited(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmVcpuWakeupFtraceEvent": KvmVcpuWakeupFtraceEventReader, KvmVcpuWakeupFtraceEventField, KvmVcpuWakeupFtraceEventTable;
+    one {
+        Ns(u64) ns = 8 as Uint64;
+        Valid(u32) valid = 16 as Uint32;
+        Waited(u32) waited = 24 as Uint32;
     }
 }
 
@@ -2059,28 +1491,11 @@ impl KvmWfxArm64FtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KvmWfxArm64FtraceEvent` where it lies, field by field.
-pub type KvmWfxArm64FtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KvmWfxArm64FtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KvmWfxArm64FtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KvmWfxArm64FtraceEventField<'a> {
-    IsWfe(u32),
-    VcpuPc(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KvmWfxArm64FtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::IsWfe(f.uint32()?),
-            16 => Self::VcpuPc(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KvmWfxArm64FtraceEvent": KvmWfxArm64FtraceEventReader, KvmWfxArm64FtraceEventField, KvmWfxArm64FtraceEventTable;
+    one {
+        IsWfe(u32) is_wfe = 8 as Uint32;
+        VcpuPc(u64) vcpu_pc = 16 as Uint64;
     }
 }
 
@@ -2123,29 +1538,13 @@ impl TrapRegFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrapRegFtraceEvent` where it lies, field by field.
-pub type TrapRegFtraceEventReader<'a> = rt::TypedReader<'a, TrapRegFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.TrapRegFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrapRegFtraceEventField<'a> {
-    Fn(&'a str),
-    IsWrite(u32),
-    Reg(i32),
-    WriteValue(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrapRegFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Fn(f.string()?),
-            16 => Self::IsWrite(f.uint32()?),
-            24 => Self::Reg(f.int32()?),
-            32 => Self::WriteValue(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrapRegFtraceEvent": TrapRegFtraceEventReader, TrapRegFtraceEventField, TrapRegFtraceEventTable;
+    one {
+        Fn(&'a str) r#fn = 10 as String;
+        IsWrite(u32) is_write = 16 as Uint32;
+        Reg(i32) reg = 24 as Int32;
+        WriteValue(u64) write_value = 32 as Uint64;
     }
 }
 
@@ -2188,30 +1587,12 @@ impl VgicUpdateIrqPendingFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VgicUpdateIrqPendingFtraceEvent` where it lies, field by field.
-pub type VgicUpdateIrqPendingFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    VgicUpdateIrqPendingFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.VgicUpdateIrqPendingFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum VgicUpdateIrqPendingFtraceEventField<'a> {
-    Irq(u32),
-    Level(u32),
-    VcpuId(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VgicUpdateIrqPendingFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Irq(f.uint32()?),
-            16 => Self::Level(f.uint32()?),
-            24 => Self::VcpuId(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VgicUpdateIrqPendingFtraceEvent": VgicUpdateIrqPendingFtraceEventReader, VgicUpdateIrqPendingFtraceEventField, VgicUpdateIrqPendingFtraceEventTable;
+    one {
+        Irq(u32) irq = 8 as Uint32;
+        Level(u32) level = 16 as Uint32;
+        VcpuId(u64) vcpu_id = 24 as Uint64;
     }
 }
 

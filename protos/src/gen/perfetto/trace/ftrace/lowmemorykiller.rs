@@ -36,34 +36,14 @@ impl LowmemoryKillFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.LowmemoryKillFtraceEvent` where it lies, field by field.
-pub type LowmemoryKillFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    LowmemoryKillFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.LowmemoryKillFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum LowmemoryKillFtraceEventField<'a> {
-    Comm(&'a str),
-    Pid(i32),
-    PagecacheSize(i64),
-    PagecacheLimit(i64),
-    Free(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for LowmemoryKillFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Comm(f.string()?),
-            16 => Self::Pid(f.int32()?),
-            24 => Self::PagecacheSize(f.int64()?),
-            32 => Self::PagecacheLimit(f.int64()?),
-            40 => Self::Free(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.LowmemoryKillFtraceEvent": LowmemoryKillFtraceEventReader, LowmemoryKillFtraceEventField, LowmemoryKillFtraceEventTable;
+    one {
+        Comm(&'a str) comm = 10 as String;
+        Pid(i32) pid = 16 as Int32;
+        PagecacheSize(i64) pagecache_size = 24 as Int64;
+        PagecacheLimit(i64) pagecache_limit = 32 as Int64;
+        Free(i64) free = 40 as Int64;
     }
 }
 

@@ -35,34 +35,14 @@ impl LwisTracingMarkWriteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.LwisTracingMarkWriteFtraceEvent` where it lies, field by field.
-pub type LwisTracingMarkWriteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    LwisTracingMarkWriteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.LwisTracingMarkWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum LwisTracingMarkWriteFtraceEventField<'a> {
-    LwisName(&'a str),
-    Type(u32),
-    Pid(i32),
-    FuncName(&'a str),
-    Value(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for LwisTracingMarkWriteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::LwisName(f.string()?),
-            16 => Self::Type(f.uint32()?),
-            24 => Self::Pid(f.int32()?),
-            34 => Self::FuncName(f.string()?),
-            40 => Self::Value(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.LwisTracingMarkWriteFtraceEvent": LwisTracingMarkWriteFtraceEventReader, LwisTracingMarkWriteFtraceEventField, LwisTracingMarkWriteFtraceEventTable;
+    one {
+        LwisName(&'a str) lwis_name = 10 as String;
+        Type(u32) r#type = 16 as Uint32;
+        Pid(i32) pid = 24 as Int32;
+        FuncName(&'a str) func_name = 34 as String;
+        Value(i64) value = 40 as Int64;
     }
 }
 

@@ -33,32 +33,13 @@ impl MaliTracingMarkWriteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliTracingMarkWriteFtraceEvent` where it lies, field by field.
-pub type MaliTracingMarkWriteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliTracingMarkWriteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliTracingMarkWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliTracingMarkWriteFtraceEventField<'a> {
-    Name(&'a str),
-    Pid(i32),
-    Type(u32),
-    Value(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliTracingMarkWriteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Pid(f.int32()?),
-            24 => Self::Type(f.uint32()?),
-            32 => Self::Value(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliTracingMarkWriteFtraceEvent": MaliTracingMarkWriteFtraceEventReader, MaliTracingMarkWriteFtraceEventField, MaliTracingMarkWriteFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Pid(i32) pid = 16 as Int32;
+        Type(u32) r#type = 24 as Uint32;
+        Value(i32) value = 32 as Int32;
     }
 }
 
@@ -105,34 +86,14 @@ impl MaliMaliKCPUCQSSETFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent` where it lies, field by field.
-pub type MaliMaliKCPUCQSSETFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliKCPUCQSSETFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliKCPUCQSSETFtraceEventField<'a> {
-    Id(u32),
-    InfoVal1(u64),
-    InfoVal2(u64),
-    KctxId(u32),
-    KctxTgid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliKCPUCQSSETFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint32()?),
-            16 => Self::InfoVal1(f.uint64()?),
-            24 => Self::InfoVal2(f.uint64()?),
-            32 => Self::KctxId(f.uint32()?),
-            40 => Self::KctxTgid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent": MaliMaliKCPUCQSSETFtraceEventReader, MaliMaliKCPUCQSSETFtraceEventField, MaliMaliKCPUCQSSETFtraceEventTable;
+    one {
+        Id(u32) id = 8 as Uint32;
+        InfoVal1(u64) info_val1 = 16 as Uint64;
+        InfoVal2(u64) info_val2 = 24 as Uint64;
+        KctxId(u32) kctx_id = 32 as Uint32;
+        KctxTgid(i32) kctx_tgid = 40 as Int32;
     }
 }
 
@@ -180,34 +141,14 @@ impl MaliMaliKCPUCQSWAITSTARTFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent` where it lies, field by field.
-pub type MaliMaliKCPUCQSWAITSTARTFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliKCPUCQSWAITSTARTFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliKCPUCQSWAITSTARTFtraceEventField<'a> {
-    Id(u32),
-    InfoVal1(u64),
-    InfoVal2(u64),
-    KctxId(u32),
-    KctxTgid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliKCPUCQSWAITSTARTFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint32()?),
-            16 => Self::InfoVal1(f.uint64()?),
-            24 => Self::InfoVal2(f.uint64()?),
-            32 => Self::KctxId(f.uint32()?),
-            40 => Self::KctxTgid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent": MaliMaliKCPUCQSWAITSTARTFtraceEventReader, MaliMaliKCPUCQSWAITSTARTFtraceEventField, MaliMaliKCPUCQSWAITSTARTFtraceEventTable;
+    one {
+        Id(u32) id = 8 as Uint32;
+        InfoVal1(u64) info_val1 = 16 as Uint64;
+        InfoVal2(u64) info_val2 = 24 as Uint64;
+        KctxId(u32) kctx_id = 32 as Uint32;
+        KctxTgid(i32) kctx_tgid = 40 as Int32;
     }
 }
 
@@ -255,34 +196,14 @@ impl MaliMaliKCPUCQSWAITENDFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent` where it lies, field by field.
-pub type MaliMaliKCPUCQSWAITENDFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliKCPUCQSWAITENDFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliKCPUCQSWAITENDFtraceEventField<'a> {
-    Id(u32),
-    InfoVal1(u64),
-    InfoVal2(u64),
-    KctxId(u32),
-    KctxTgid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliKCPUCQSWAITENDFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint32()?),
-            16 => Self::InfoVal1(f.uint64()?),
-            24 => Self::InfoVal2(f.uint64()?),
-            32 => Self::KctxId(f.uint32()?),
-            40 => Self::KctxTgid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent": MaliMaliKCPUCQSWAITENDFtraceEventReader, MaliMaliKCPUCQSWAITENDFtraceEventField, MaliMaliKCPUCQSWAITENDFtraceEventTable;
+    one {
+        Id(u32) id = 8 as Uint32;
+        InfoVal1(u64) info_val1 = 16 as Uint64;
+        InfoVal2(u64) info_val2 = 24 as Uint64;
+        KctxId(u32) kctx_id = 32 as Uint32;
+        KctxTgid(i32) kctx_tgid = 40 as Int32;
     }
 }
 
@@ -330,34 +251,14 @@ impl MaliMaliKCPUFENCESIGNALFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent` where it lies, field by field.
-pub type MaliMaliKCPUFENCESIGNALFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliKCPUFENCESIGNALFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliKCPUFENCESIGNALFtraceEventField<'a> {
-    InfoVal1(u64),
-    InfoVal2(u64),
-    KctxTgid(i32),
-    KctxId(u32),
-    Id(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliKCPUFENCESIGNALFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::InfoVal1(f.uint64()?),
-            16 => Self::InfoVal2(f.uint64()?),
-            24 => Self::KctxTgid(f.int32()?),
-            32 => Self::KctxId(f.uint32()?),
-            40 => Self::Id(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent": MaliMaliKCPUFENCESIGNALFtraceEventReader, MaliMaliKCPUFENCESIGNALFtraceEventField, MaliMaliKCPUFENCESIGNALFtraceEventTable;
+    one {
+        InfoVal1(u64) info_val1 = 8 as Uint64;
+        InfoVal2(u64) info_val2 = 16 as Uint64;
+        KctxTgid(i32) kctx_tgid = 24 as Int32;
+        KctxId(u32) kctx_id = 32 as Uint32;
+        Id(u32) id = 40 as Uint32;
     }
 }
 
@@ -405,34 +306,14 @@ impl MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent` where it lies, field by field.
-pub type MaliMaliKCPUFENCEWAITSTARTFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliKCPUFENCEWAITSTARTFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliKCPUFENCEWAITSTARTFtraceEventField<'a> {
-    InfoVal1(u64),
-    InfoVal2(u64),
-    KctxTgid(i32),
-    KctxId(u32),
-    Id(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliKCPUFENCEWAITSTARTFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::InfoVal1(f.uint64()?),
-            16 => Self::InfoVal2(f.uint64()?),
-            24 => Self::KctxTgid(f.int32()?),
-            32 => Self::KctxId(f.uint32()?),
-            40 => Self::Id(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent": MaliMaliKCPUFENCEWAITSTARTFtraceEventReader, MaliMaliKCPUFENCEWAITSTARTFtraceEventField, MaliMaliKCPUFENCEWAITSTARTFtraceEventTable;
+    one {
+        InfoVal1(u64) info_val1 = 8 as Uint64;
+        InfoVal2(u64) info_val2 = 16 as Uint64;
+        KctxTgid(i32) kctx_tgid = 24 as Int32;
+        KctxId(u32) kctx_id = 32 as Uint32;
+        Id(u32) id = 40 as Uint32;
     }
 }
 
@@ -480,34 +361,14 @@ impl MaliMaliKCPUFENCEWAITENDFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent` where it lies, field by field.
-pub type MaliMaliKCPUFENCEWAITENDFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliKCPUFENCEWAITENDFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliKCPUFENCEWAITENDFtraceEventField<'a> {
-    InfoVal1(u64),
-    InfoVal2(u64),
-    KctxTgid(i32),
-    KctxId(u32),
-    Id(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliKCPUFENCEWAITENDFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::InfoVal1(f.uint64()?),
-            16 => Self::InfoVal2(f.uint64()?),
-            24 => Self::KctxTgid(f.int32()?),
-            32 => Self::KctxId(f.uint32()?),
-            40 => Self::Id(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent": MaliMaliKCPUFENCEWAITENDFtraceEventReader, MaliMaliKCPUFENCEWAITENDFtraceEventField, MaliMaliKCPUFENCEWAITENDFtraceEventTable;
+    one {
+        InfoVal1(u64) info_val1 = 8 as Uint64;
+        InfoVal2(u64) info_val2 = 16 as Uint64;
+        KctxTgid(i32) kctx_tgid = 24 as Int32;
+        KctxId(u32) kctx_id = 32 as Uint32;
+        Id(u32) id = 40 as Uint32;
     }
 }
 
@@ -551,30 +412,12 @@ impl MaliMaliCSFINTERRUPTSTARTFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent` where it lies, field by field.
-pub type MaliMaliCSFINTERRUPTSTARTFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliCSFINTERRUPTSTARTFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliCSFINTERRUPTSTARTFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliCSFINTERRUPTSTARTFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent": MaliMaliCSFINTERRUPTSTARTFtraceEventReader, MaliMaliCSFINTERRUPTSTARTFtraceEventField, MaliMaliCSFINTERRUPTSTARTFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -616,30 +459,12 @@ impl MaliMaliCSFINTERRUPTENDFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent` where it lies, field by field.
-pub type MaliMaliCSFINTERRUPTENDFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliCSFINTERRUPTENDFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliCSFINTERRUPTENDFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliCSFINTERRUPTENDFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent": MaliMaliCSFINTERRUPTENDFtraceEventReader, MaliMaliCSFINTERRUPTENDFtraceEventField, MaliMaliCSFINTERRUPTENDFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -682,31 +507,12 @@ impl MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a>
-for MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent": MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventReader, MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventField, MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -748,30 +554,12 @@ impl MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent": MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventReader, MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventField, MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -813,30 +601,12 @@ impl MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent": MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventReader, MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventField, MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -878,30 +648,12 @@ impl MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent": MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventReader, MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventField, MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -943,30 +695,12 @@ impl MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent": MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventReader, MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventField, MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1008,30 +742,12 @@ impl MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent": MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventReader, MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventField, MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1073,30 +789,12 @@ impl MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent": MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventReader, MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventField, MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1138,30 +836,12 @@ impl MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent": MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventReader, MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventField, MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1203,30 +883,12 @@ impl MaliMaliPMMCUINSLEEPFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUINSLEEPFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUINSLEEPFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUINSLEEPFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUINSLEEPFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent": MaliMaliPMMCUINSLEEPFtraceEventReader, MaliMaliPMMCUINSLEEPFtraceEventField, MaliMaliPMMCUINSLEEPFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1268,30 +930,12 @@ impl MaliMaliPMMCUOFFFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUOFFFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUOFFFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUOFFFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUOFFFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUOFFFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUOFFFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUOFFFtraceEvent": MaliMaliPMMCUOFFFtraceEventReader, MaliMaliPMMCUOFFFtraceEventField, MaliMaliPMMCUOFFFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1333,30 +977,12 @@ impl MaliMaliPMMCUONFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUONFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUONFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUONFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUONFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUONFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUONFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUONFtraceEvent": MaliMaliPMMCUONFtraceEventReader, MaliMaliPMMCUONFtraceEventField, MaliMaliPMMCUONFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1398,30 +1024,12 @@ impl MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent": MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventReader, MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventField, MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1463,30 +1071,12 @@ impl MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUONGLBREINITPENDFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUONGLBREINITPENDFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUONGLBREINITPENDFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUONGLBREINITPENDFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent": MaliMaliPMMCUONGLBREINITPENDFtraceEventReader, MaliMaliPMMCUONGLBREINITPENDFtraceEventField, MaliMaliPMMCUONGLBREINITPENDFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1528,30 +1118,12 @@ impl MaliMaliPMMCUONHALTFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUONHALTFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUONHALTFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUONHALTFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUONHALTFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent": MaliMaliPMMCUONHALTFtraceEventReader, MaliMaliPMMCUONHALTFtraceEventField, MaliMaliPMMCUONHALTFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1593,30 +1165,12 @@ impl MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUONHWCNTDISABLEFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUONHWCNTDISABLEFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUONHWCNTDISABLEFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUONHWCNTDISABLEFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent": MaliMaliPMMCUONHWCNTDISABLEFtraceEventReader, MaliMaliPMMCUONHWCNTDISABLEFtraceEventField, MaliMaliPMMCUONHWCNTDISABLEFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1658,30 +1212,12 @@ impl MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUONHWCNTENABLEFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUONHWCNTENABLEFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUONHWCNTENABLEFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUONHWCNTENABLEFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent": MaliMaliPMMCUONHWCNTENABLEFtraceEventReader, MaliMaliPMMCUONHWCNTENABLEFtraceEventField, MaliMaliPMMCUONHWCNTENABLEFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1723,30 +1259,12 @@ impl MaliMaliPMMCUONPENDHALTFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUONPENDHALTFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUONPENDHALTFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUONPENDHALTFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUONPENDHALTFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent": MaliMaliPMMCUONPENDHALTFtraceEventReader, MaliMaliPMMCUONPENDHALTFtraceEventField, MaliMaliPMMCUONPENDHALTFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1788,30 +1306,12 @@ impl MaliMaliPMMCUONPENDSLEEPFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUONPENDSLEEPFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUONPENDSLEEPFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUONPENDSLEEPFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUONPENDSLEEPFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent": MaliMaliPMMCUONPENDSLEEPFtraceEventReader, MaliMaliPMMCUONPENDSLEEPFtraceEventField, MaliMaliPMMCUONPENDSLEEPFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1853,30 +1353,12 @@ impl MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUONSLEEPINITIATEFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUONSLEEPINITIATEFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUONSLEEPINITIATEFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUONSLEEPINITIATEFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent": MaliMaliPMMCUONSLEEPINITIATEFtraceEventReader, MaliMaliPMMCUONSLEEPINITIATEFtraceEventField, MaliMaliPMMCUONSLEEPINITIATEFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1918,30 +1400,12 @@ impl MaliMaliPMMCUPENDOFFFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUPENDOFFFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUPENDOFFFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUPENDOFFFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUPENDOFFFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent": MaliMaliPMMCUPENDOFFFtraceEventReader, MaliMaliPMMCUPENDOFFFtraceEventField, MaliMaliPMMCUPENDOFFFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -1983,30 +1447,12 @@ impl MaliMaliPMMCUPENDONRELOADFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUPENDONRELOADFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUPENDONRELOADFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUPENDONRELOADFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUPENDONRELOADFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent": MaliMaliPMMCUPENDONRELOADFtraceEventReader, MaliMaliPMMCUPENDONRELOADFtraceEventField, MaliMaliPMMCUPENDONRELOADFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -2048,30 +1494,12 @@ impl MaliMaliPMMCUPOWERDOWNFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCUPOWERDOWNFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCUPOWERDOWNFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCUPOWERDOWNFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCUPOWERDOWNFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent": MaliMaliPMMCUPOWERDOWNFtraceEventReader, MaliMaliPMMCUPOWERDOWNFtraceEventField, MaliMaliPMMCUPOWERDOWNFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -2113,30 +1541,12 @@ impl MaliMaliPMMCURESETWAITFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent` where it lies, field by field.
-pub type MaliMaliPMMCURESETWAITFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliMaliPMMCURESETWAITFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliMaliPMMCURESETWAITFtraceEventField<'a> {
-    KctxTgid(i32),
-    KctxId(u32),
-    InfoVal(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliMaliPMMCURESETWAITFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KctxTgid(f.int32()?),
-            16 => Self::KctxId(f.uint32()?),
-            24 => Self::InfoVal(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent": MaliMaliPMMCURESETWAITFtraceEventReader, MaliMaliPMMCURESETWAITFtraceEventField, MaliMaliPMMCURESETWAITFtraceEventTable;
+    one {
+        KctxTgid(i32) kctx_tgid = 8 as Int32;
+        KctxId(u32) kctx_id = 16 as Uint32;
+        InfoVal(u64) info_val = 24 as Uint64;
     }
 }
 
@@ -2178,30 +1588,12 @@ impl MaliGpuPowerStateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MaliGpuPowerStateFtraceEvent` where it lies, field by field.
-pub type MaliGpuPowerStateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MaliGpuPowerStateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MaliGpuPowerStateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MaliGpuPowerStateFtraceEventField<'a> {
-    ChangeNs(u64),
-    FromState(i32),
-    ToState(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MaliGpuPowerStateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::ChangeNs(f.uint64()?),
-            16 => Self::FromState(f.int32()?),
-            24 => Self::ToState(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MaliGpuPowerStateFtraceEvent": MaliGpuPowerStateFtraceEventReader, MaliGpuPowerStateFtraceEventField, MaliGpuPowerStateFtraceEventTable;
+    one {
+        ChangeNs(u64) change_ns = 8 as Uint64;
+        FromState(i32) from_state = 16 as Int32;
+        ToState(i32) to_state = 24 as Int32;
     }
 }
 

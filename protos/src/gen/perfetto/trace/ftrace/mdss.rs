@@ -29,28 +29,11 @@ impl MdpCmdKickoffFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpCmdKickoffFtraceEvent` where it lies, field by field.
-pub type MdpCmdKickoffFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpCmdKickoffFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpCmdKickoffFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpCmdKickoffFtraceEventField<'a> {
-    CtlNum(u32),
-    KickoffCnt(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpCmdKickoffFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CtlNum(f.uint32()?),
-            16 => Self::KickoffCnt(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpCmdKickoffFtraceEvent": MdpCmdKickoffFtraceEventReader, MdpCmdKickoffFtraceEventField, MdpCmdKickoffFtraceEventTable;
+    one {
+        CtlNum(u32) ctl_num = 8 as Uint32;
+        KickoffCnt(i32) kickoff_cnt = 16 as Int32;
     }
 }
 
@@ -93,32 +76,13 @@ impl MdpCommitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpCommitFtraceEvent` where it lies, field by field.
-pub type MdpCommitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpCommitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpCommitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpCommitFtraceEventField<'a> {
-    Num(u32),
-    PlayCnt(u32),
-    ClkRate(u32),
-    Bandwidth(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpCommitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Num(f.uint32()?),
-            16 => Self::PlayCnt(f.uint32()?),
-            24 => Self::ClkRate(f.uint32()?),
-            32 => Self::Bandwidth(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpCommitFtraceEvent": MdpCommitFtraceEventReader, MdpCommitFtraceEventField, MdpCommitFtraceEventTable;
+    one {
+        Num(u32) num = 8 as Uint32;
+        PlayCnt(u32) play_cnt = 16 as Uint32;
+        ClkRate(u32) clk_rate = 24 as Uint32;
+        Bandwidth(u64) bandwidth = 32 as Uint64;
     }
 }
 
@@ -163,32 +127,13 @@ impl MdpPerfSetOtFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpPerfSetOtFtraceEvent` where it lies, field by field.
-pub type MdpPerfSetOtFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpPerfSetOtFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpPerfSetOtFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpPerfSetOtFtraceEventField<'a> {
-    Pnum(u32),
-    XinId(u32),
-    RdLim(u32),
-    IsVbifRt(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpPerfSetOtFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pnum(f.uint32()?),
-            16 => Self::XinId(f.uint32()?),
-            24 => Self::RdLim(f.uint32()?),
-            32 => Self::IsVbifRt(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpPerfSetOtFtraceEvent": MdpPerfSetOtFtraceEventReader, MdpPerfSetOtFtraceEventField, MdpPerfSetOtFtraceEventTable;
+    one {
+        Pnum(u32) pnum = 8 as Uint32;
+        XinId(u32) xin_id = 16 as Uint32;
+        RdLim(u32) rd_lim = 24 as Uint32;
+        IsVbifRt(u32) is_vbif_rt = 32 as Uint32;
     }
 }
 
@@ -257,56 +202,25 @@ impl MdpSsppChangeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpSsppChangeFtraceEvent` where it lies, field by field.
-pub type MdpSsppChangeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpSsppChangeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpSsppChangeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpSsppChangeFtraceEventField<'a> {
-    Num(u32),
-    PlayCnt(u32),
-    Mixer(u32),
-    Stage(u32),
-    Flags(u32),
-    Format(u32),
-    ImgW(u32),
-    ImgH(u32),
-    SrcX(u32),
-    SrcY(u32),
-    SrcW(u32),
-    SrcH(u32),
-    DstX(u32),
-    DstY(u32),
-    DstW(u32),
-    DstH(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpSsppChangeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Num(f.uint32()?),
-            16 => Self::PlayCnt(f.uint32()?),
-            24 => Self::Mixer(f.uint32()?),
-            32 => Self::Stage(f.uint32()?),
-            40 => Self::Flags(f.uint32()?),
-            48 => Self::Format(f.uint32()?),
-            56 => Self::ImgW(f.uint32()?),
-            64 => Self::ImgH(f.uint32()?),
-            72 => Self::SrcX(f.uint32()?),
-            80 => Self::SrcY(f.uint32()?),
-            88 => Self::SrcW(f.uint32()?),
-            96 => Self::SrcH(f.uint32()?),
-            104 => Self::DstX(f.uint32()?),
-            112 => Self::DstY(f.uint32()?),
-            120 => Self::DstW(f.uint32()?),
-            128 => Self::DstH(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpSsppChangeFtraceEvent": MdpSsppChangeFtraceEventReader, MdpSsppChangeFtraceEventField, MdpSsppChangeFtraceEventTable;
+    one {
+        Num(u32) num = 8 as Uint32;
+        PlayCnt(u32) play_cnt = 16 as Uint32;
+        Mixer(u32) mixer = 24 as Uint32;
+        Stage(u32) stage = 32 as Uint32;
+        Flags(u32) flags = 40 as Uint32;
+        Format(u32) format = 48 as Uint32;
+        ImgW(u32) img_w = 56 as Uint32;
+        ImgH(u32) img_h = 64 as Uint32;
+        SrcX(u32) src_x = 72 as Uint32;
+        SrcY(u32) src_y = 80 as Uint32;
+        SrcW(u32) src_w = 88 as Uint32;
+        SrcH(u32) src_h = 96 as Uint32;
+        DstX(u32) dst_x = 104 as Uint32;
+        DstY(u32) dst_y = 112 as Uint32;
+        DstW(u32) dst_w = 120 as Uint32;
+        DstH(u32) dst_h = 128 as Uint32;
     }
 }
 
@@ -361,30 +275,12 @@ impl TracingMarkWriteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TracingMarkWriteFtraceEvent` where it lies, field by field.
-pub type TracingMarkWriteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TracingMarkWriteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TracingMarkWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TracingMarkWriteFtraceEventField<'a> {
-    Pid(i32),
-    TraceName(&'a str),
-    TraceBegin(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TracingMarkWriteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            18 => Self::TraceName(f.string()?),
-            24 => Self::TraceBegin(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TracingMarkWriteFtraceEvent": TracingMarkWriteFtraceEventReader, TracingMarkWriteFtraceEventField, TracingMarkWriteFtraceEventTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+        TraceName(&'a str) trace_name = 18 as String;
+        TraceBegin(u32) trace_begin = 24 as Uint32;
     }
 }
 
@@ -428,32 +324,13 @@ impl MdpCmdPingpongDoneFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpCmdPingpongDoneFtraceEvent` where it lies, field by field.
-pub type MdpCmdPingpongDoneFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpCmdPingpongDoneFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpCmdPingpongDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpCmdPingpongDoneFtraceEventField<'a> {
-    CtlNum(u32),
-    IntfNum(u32),
-    PpNum(u32),
-    KoffCnt(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpCmdPingpongDoneFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CtlNum(f.uint32()?),
-            16 => Self::IntfNum(f.uint32()?),
-            24 => Self::PpNum(f.uint32()?),
-            32 => Self::KoffCnt(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpCmdPingpongDoneFtraceEvent": MdpCmdPingpongDoneFtraceEventReader, MdpCmdPingpongDoneFtraceEventField, MdpCmdPingpongDoneFtraceEventTable;
+    one {
+        CtlNum(u32) ctl_num = 8 as Uint32;
+        IntfNum(u32) intf_num = 16 as Uint32;
+        PpNum(u32) pp_num = 24 as Uint32;
+        KoffCnt(i32) koff_cnt = 32 as Int32;
     }
 }
 
@@ -506,40 +383,17 @@ impl MdpCompareBwFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpCompareBwFtraceEvent` where it lies, field by field.
-pub type MdpCompareBwFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpCompareBwFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpCompareBwFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpCompareBwFtraceEventField<'a> {
-    NewAb(u64),
-    NewIb(u64),
-    NewWb(u64),
-    OldAb(u64),
-    OldIb(u64),
-    OldWb(u64),
-    ParamsChanged(u32),
-    UpdateBw(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpCompareBwFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NewAb(f.uint64()?),
-            16 => Self::NewIb(f.uint64()?),
-            24 => Self::NewWb(f.uint64()?),
-            32 => Self::OldAb(f.uint64()?),
-            40 => Self::OldIb(f.uint64()?),
-            48 => Self::OldWb(f.uint64()?),
-            56 => Self::ParamsChanged(f.uint32()?),
-            64 => Self::UpdateBw(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpCompareBwFtraceEvent": MdpCompareBwFtraceEventReader, MdpCompareBwFtraceEventField, MdpCompareBwFtraceEventTable;
+    one {
+        NewAb(u64) new_ab = 8 as Uint64;
+        NewIb(u64) new_ib = 16 as Uint64;
+        NewWb(u64) new_wb = 24 as Uint64;
+        OldAb(u64) old_ab = 32 as Uint64;
+        OldIb(u64) old_ib = 40 as Uint64;
+        OldWb(u64) old_wb = 48 as Uint64;
+        ParamsChanged(u32) params_changed = 56 as Uint32;
+        UpdateBw(u32) update_bw = 64 as Uint32;
     }
 }
 
@@ -590,34 +444,14 @@ impl MdpPerfSetPanicLutsFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpPerfSetPanicLutsFtraceEvent` where it lies, field by field.
-pub type MdpPerfSetPanicLutsFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpPerfSetPanicLutsFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpPerfSetPanicLutsFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpPerfSetPanicLutsFtraceEventField<'a> {
-    Pnum(u32),
-    Fmt(u32),
-    Mode(u32),
-    PanicLut(u32),
-    RobustLut(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpPerfSetPanicLutsFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pnum(f.uint32()?),
-            16 => Self::Fmt(f.uint32()?),
-            24 => Self::Mode(f.uint32()?),
-            32 => Self::PanicLut(f.uint32()?),
-            40 => Self::RobustLut(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpPerfSetPanicLutsFtraceEvent": MdpPerfSetPanicLutsFtraceEventReader, MdpPerfSetPanicLutsFtraceEventField, MdpPerfSetPanicLutsFtraceEventTable;
+    one {
+        Pnum(u32) pnum = 8 as Uint32;
+        Fmt(u32) fmt = 16 as Uint32;
+        Mode(u32) mode = 24 as Uint32;
+        PanicLut(u32) panic_lut = 32 as Uint32;
+        RobustLut(u32) robust_lut = 40 as Uint32;
     }
 }
 
@@ -687,56 +521,25 @@ impl MdpSsppSetFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpSsppSetFtraceEvent` where it lies, field by field.
-pub type MdpSsppSetFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpSsppSetFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpSsppSetFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpSsppSetFtraceEventField<'a> {
-    Num(u32),
-    PlayCnt(u32),
-    Mixer(u32),
-    Stage(u32),
-    Flags(u32),
-    Format(u32),
-    ImgW(u32),
-    ImgH(u32),
-    SrcX(u32),
-    SrcY(u32),
-    SrcW(u32),
-    SrcH(u32),
-    DstX(u32),
-    DstY(u32),
-    DstW(u32),
-    DstH(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpSsppSetFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Num(f.uint32()?),
-            16 => Self::PlayCnt(f.uint32()?),
-            24 => Self::Mixer(f.uint32()?),
-            32 => Self::Stage(f.uint32()?),
-            40 => Self::Flags(f.uint32()?),
-            48 => Self::Format(f.uint32()?),
-            56 => Self::ImgW(f.uint32()?),
-            64 => Self::ImgH(f.uint32()?),
-            72 => Self::SrcX(f.uint32()?),
-            80 => Self::SrcY(f.uint32()?),
-            88 => Self::SrcW(f.uint32()?),
-            96 => Self::SrcH(f.uint32()?),
-            104 => Self::DstX(f.uint32()?),
-            112 => Self::DstY(f.uint32()?),
-            120 => Self::DstW(f.uint32()?),
-            128 => Self::DstH(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpSsppSetFtraceEvent": MdpSsppSetFtraceEventReader, MdpSsppSetFtraceEventField, MdpSsppSetFtraceEventTable;
+    one {
+        Num(u32) num = 8 as Uint32;
+        PlayCnt(u32) play_cnt = 16 as Uint32;
+        Mixer(u32) mixer = 24 as Uint32;
+        Stage(u32) stage = 32 as Uint32;
+        Flags(u32) flags = 40 as Uint32;
+        Format(u32) format = 48 as Uint32;
+        ImgW(u32) img_w = 56 as Uint32;
+        ImgH(u32) img_h = 64 as Uint32;
+        SrcX(u32) src_x = 72 as Uint32;
+        SrcY(u32) src_y = 80 as Uint32;
+        SrcW(u32) src_w = 88 as Uint32;
+        SrcH(u32) src_h = 96 as Uint32;
+        DstX(u32) dst_x = 104 as Uint32;
+        DstY(u32) dst_y = 112 as Uint32;
+        DstW(u32) dst_w = 120 as Uint32;
+        DstH(u32) dst_h = 128 as Uint32;
     }
 }
 
@@ -789,28 +592,11 @@ impl MdpCmdReadptrDoneFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpCmdReadptrDoneFtraceEvent` where it lies, field by field.
-pub type MdpCmdReadptrDoneFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpCmdReadptrDoneFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpCmdReadptrDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpCmdReadptrDoneFtraceEventField<'a> {
-    CtlNum(u32),
-    KoffCnt(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpCmdReadptrDoneFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CtlNum(f.uint32()?),
-            16 => Self::KoffCnt(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpCmdReadptrDoneFtraceEvent": MdpCmdReadptrDoneFtraceEventReader, MdpCmdReadptrDoneFtraceEventField, MdpCmdReadptrDoneFtraceEventTable;
+    one {
+        CtlNum(u32) ctl_num = 8 as Uint32;
+        KoffCnt(i32) koff_cnt = 16 as Int32;
     }
 }
 
@@ -851,30 +637,12 @@ impl MdpMisrCrcFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpMisrCrcFtraceEvent` where it lies, field by field.
-pub type MdpMisrCrcFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpMisrCrcFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpMisrCrcFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpMisrCrcFtraceEventField<'a> {
-    BlockId(u32),
-    VsyncCnt(u32),
-    Crc(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpMisrCrcFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BlockId(f.uint32()?),
-            16 => Self::VsyncCnt(f.uint32()?),
-            24 => Self::Crc(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpMisrCrcFtraceEvent": MdpMisrCrcFtraceEventReader, MdpMisrCrcFtraceEventField, MdpMisrCrcFtraceEventTable;
+    one {
+        BlockId(u32) block_id = 8 as Uint32;
+        VsyncCnt(u32) vsync_cnt = 16 as Uint32;
+        Crc(u32) crc = 24 as Uint32;
     }
 }
 
@@ -924,38 +692,16 @@ impl MdpPerfSetQosLutsFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpPerfSetQosLutsFtraceEvent` where it lies, field by field.
-pub type MdpPerfSetQosLutsFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpPerfSetQosLutsFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpPerfSetQosLutsFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpPerfSetQosLutsFtraceEventField<'a> {
-    Pnum(u32),
-    Fmt(u32),
-    Intf(u32),
-    Rot(u32),
-    Fl(u32),
-    Lut(u32),
-    Linear(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpPerfSetQosLutsFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pnum(f.uint32()?),
-            16 => Self::Fmt(f.uint32()?),
-            24 => Self::Intf(f.uint32()?),
-            32 => Self::Rot(f.uint32()?),
-            40 => Self::Fl(f.uint32()?),
-            48 => Self::Lut(f.uint32()?),
-            56 => Self::Linear(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpPerfSetQosLutsFtraceEvent": MdpPerfSetQosLutsFtraceEventReader, MdpPerfSetQosLutsFtraceEventField, MdpPerfSetQosLutsFtraceEventTable;
+    one {
+        Pnum(u32) pnum = 8 as Uint32;
+        Fmt(u32) fmt = 16 as Uint32;
+        Intf(u32) intf = 24 as Uint32;
+        Rot(u32) rot = 32 as Uint32;
+        Fl(u32) fl = 40 as Uint32;
+        Lut(u32) lut = 48 as Uint32;
+        Linear(u32) linear = 56 as Uint32;
     }
 }
 
@@ -1001,30 +747,12 @@ impl MdpTraceCounterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpTraceCounterFtraceEvent` where it lies, field by field.
-pub type MdpTraceCounterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpTraceCounterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpTraceCounterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpTraceCounterFtraceEventField<'a> {
-    Pid(i32),
-    CounterName(&'a str),
-    Value(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpTraceCounterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            18 => Self::CounterName(f.string()?),
-            24 => Self::Value(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpTraceCounterFtraceEvent": MdpTraceCounterFtraceEventReader, MdpTraceCounterFtraceEventField, MdpTraceCounterFtraceEventTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+        CounterName(&'a str) counter_name = 18 as String;
+        Value(i32) value = 24 as Int32;
     }
 }
 
@@ -1062,26 +790,10 @@ impl MdpCmdReleaseBwFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpCmdReleaseBwFtraceEvent` where it lies, field by field.
-pub type MdpCmdReleaseBwFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpCmdReleaseBwFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpCmdReleaseBwFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpCmdReleaseBwFtraceEventField<'a> {
-    CtlNum(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpCmdReleaseBwFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CtlNum(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpCmdReleaseBwFtraceEvent": MdpCmdReleaseBwFtraceEventReader, MdpCmdReleaseBwFtraceEventField, MdpCmdReleaseBwFtraceEventTable;
+    one {
+        CtlNum(u32) ctl_num = 8 as Uint32;
     }
 }
 
@@ -1115,26 +827,10 @@ impl MdpMixerUpdateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpMixerUpdateFtraceEvent` where it lies, field by field.
-pub type MdpMixerUpdateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpMixerUpdateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpMixerUpdateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpMixerUpdateFtraceEventField<'a> {
-    MixerNum(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpMixerUpdateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::MixerNum(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpMixerUpdateFtraceEvent": MdpMixerUpdateFtraceEventReader, MdpMixerUpdateFtraceEventField, MdpMixerUpdateFtraceEventTable;
+    one {
+        MixerNum(u32) mixer_num = 8 as Uint32;
     }
 }
 
@@ -1182,40 +878,17 @@ impl MdpPerfSetWmLevelsFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpPerfSetWmLevelsFtraceEvent` where it lies, field by field.
-pub type MdpPerfSetWmLevelsFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpPerfSetWmLevelsFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpPerfSetWmLevelsFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpPerfSetWmLevelsFtraceEventField<'a> {
-    Pnum(u32),
-    UseSpace(u32),
-    PriorityBytes(u32),
-    Wm0(u32),
-    Wm1(u32),
-    Wm2(u32),
-    MbCnt(u32),
-    MbSize(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpPerfSetWmLevelsFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pnum(f.uint32()?),
-            16 => Self::UseSpace(f.uint32()?),
-            24 => Self::PriorityBytes(f.uint32()?),
-            32 => Self::Wm0(f.uint32()?),
-            40 => Self::Wm1(f.uint32()?),
-            48 => Self::Wm2(f.uint32()?),
-            56 => Self::MbCnt(f.uint32()?),
-            64 => Self::MbSize(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpPerfSetWmLevelsFtraceEvent": MdpPerfSetWmLevelsFtraceEventReader, MdpPerfSetWmLevelsFtraceEventField, MdpPerfSetWmLevelsFtraceEventTable;
+    one {
+        Pnum(u32) pnum = 8 as Uint32;
+        UseSpace(u32) use_space = 16 as Uint32;
+        PriorityBytes(u32) priority_bytes = 24 as Uint32;
+        Wm0(u32) wm0 = 32 as Uint32;
+        Wm1(u32) wm1 = 40 as Uint32;
+        Wm2(u32) wm2 = 48 as Uint32;
+        MbCnt(u32) mb_cnt = 56 as Uint32;
+        MbSize(u32) mb_size = 64 as Uint32;
     }
 }
 
@@ -1260,28 +933,11 @@ impl MdpVideoUnderrunDoneFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpVideoUnderrunDoneFtraceEvent` where it lies, field by field.
-pub type MdpVideoUnderrunDoneFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpVideoUnderrunDoneFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpVideoUnderrunDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpVideoUnderrunDoneFtraceEventField<'a> {
-    CtlNum(u32),
-    UnderrunCnt(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpVideoUnderrunDoneFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CtlNum(f.uint32()?),
-            16 => Self::UnderrunCnt(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpVideoUnderrunDoneFtraceEvent": MdpVideoUnderrunDoneFtraceEventReader, MdpVideoUnderrunDoneFtraceEventField, MdpVideoUnderrunDoneFtraceEventTable;
+    one {
+        CtlNum(u32) ctl_num = 8 as Uint32;
+        UnderrunCnt(u32) underrun_cnt = 16 as Uint32;
     }
 }
 
@@ -1320,28 +976,11 @@ impl MdpCmdWaitPingpongFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpCmdWaitPingpongFtraceEvent` where it lies, field by field.
-pub type MdpCmdWaitPingpongFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpCmdWaitPingpongFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpCmdWaitPingpongFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpCmdWaitPingpongFtraceEventField<'a> {
-    CtlNum(u32),
-    KickoffCnt(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpCmdWaitPingpongFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CtlNum(f.uint32()?),
-            16 => Self::KickoffCnt(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpCmdWaitPingpongFtraceEvent": MdpCmdWaitPingpongFtraceEventReader, MdpCmdWaitPingpongFtraceEventField, MdpCmdWaitPingpongFtraceEventTable;
+    one {
+        CtlNum(u32) ctl_num = 8 as Uint32;
+        KickoffCnt(i32) kickoff_cnt = 16 as Int32;
     }
 }
 
@@ -1396,44 +1035,19 @@ impl MdpPerfPrefillCalcFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpPerfPrefillCalcFtraceEvent` where it lies, field by field.
-pub type MdpPerfPrefillCalcFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpPerfPrefillCalcFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpPerfPrefillCalcFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpPerfPrefillCalcFtraceEventField<'a> {
-    Pnum(u32),
-    LatencyBuf(u32),
-    Ot(u32),
-    YBuf(u32),
-    YScaler(u32),
-    PpLines(u32),
-    PpBytes(u32),
-    PostSc(u32),
-    FbcBytes(u32),
-    PrefillBytes(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpPerfPrefillCalcFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pnum(f.uint32()?),
-            16 => Self::LatencyBuf(f.uint32()?),
-            24 => Self::Ot(f.uint32()?),
-            32 => Self::YBuf(f.uint32()?),
-            40 => Self::YScaler(f.uint32()?),
-            48 => Self::PpLines(f.uint32()?),
-            56 => Self::PpBytes(f.uint32()?),
-            64 => Self::PostSc(f.uint32()?),
-            72 => Self::FbcBytes(f.uint32()?),
-            80 => Self::PrefillBytes(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpPerfPrefillCalcFtraceEvent": MdpPerfPrefillCalcFtraceEventReader, MdpPerfPrefillCalcFtraceEventField, MdpPerfPrefillCalcFtraceEventTable;
+    one {
+        Pnum(u32) pnum = 8 as Uint32;
+        LatencyBuf(u32) latency_buf = 16 as Uint32;
+        Ot(u32) ot = 24 as Uint32;
+        YBuf(u32) y_buf = 32 as Uint32;
+        YScaler(u32) y_scaler = 40 as Uint32;
+        PpLines(u32) pp_lines = 48 as Uint32;
+        PpBytes(u32) pp_bytes = 56 as Uint32;
+        PostSc(u32) post_sc = 64 as Uint32;
+        FbcBytes(u32) fbc_bytes = 72 as Uint32;
+        PrefillBytes(u32) prefill_bytes = 80 as Uint32;
     }
 }
 
@@ -1482,30 +1096,12 @@ impl MdpPerfUpdateBusFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MdpPerfUpdateBusFtraceEvent` where it lies, field by field.
-pub type MdpPerfUpdateBusFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MdpPerfUpdateBusFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MdpPerfUpdateBusFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MdpPerfUpdateBusFtraceEventField<'a> {
-    Client(i32),
-    AbQuota(u64),
-    IbQuota(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MdpPerfUpdateBusFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Client(f.int32()?),
-            16 => Self::AbQuota(f.uint64()?),
-            24 => Self::IbQuota(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MdpPerfUpdateBusFtraceEvent": MdpPerfUpdateBusFtraceEventReader, MdpPerfUpdateBusFtraceEventField, MdpPerfUpdateBusFtraceEventTable;
+    one {
+        Client(i32) client = 8 as Int32;
+        AbQuota(u64) ab_quota = 16 as Uint64;
+        IbQuota(u64) ib_quota = 24 as Uint64;
     }
 }
 
@@ -1543,26 +1139,10 @@ impl RotatorBwAoAsContextFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RotatorBwAoAsContextFtraceEvent` where it lies, field by field.
-pub type RotatorBwAoAsContextFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    RotatorBwAoAsContextFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.RotatorBwAoAsContextFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum RotatorBwAoAsContextFtraceEventField<'a> {
-    State(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RotatorBwAoAsContextFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::State(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RotatorBwAoAsContextFtraceEvent": RotatorBwAoAsContextFtraceEventReader, RotatorBwAoAsContextFtraceEventField, RotatorBwAoAsContextFtraceEventTable;
+    one {
+        State(u32) state = 8 as Uint32;
     }
 }
 

@@ -33,32 +33,13 @@ impl MmEventRecordFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmEventRecordFtraceEvent` where it lies, field by field.
-pub type MmEventRecordFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmEventRecordFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmEventRecordFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmEventRecordFtraceEventField<'a> {
-    AvgLat(u32),
-    Count(u32),
-    MaxLat(u32),
-    Type(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmEventRecordFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AvgLat(f.uint32()?),
-            16 => Self::Count(f.uint32()?),
-            24 => Self::MaxLat(f.uint32()?),
-            32 => Self::Type(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmEventRecordFtraceEvent": MmEventRecordFtraceEventReader, MmEventRecordFtraceEventField, MmEventRecordFtraceEventTable;
+    one {
+        AvgLat(u32) avg_lat = 8 as Uint32;
+        Count(u32) count = 16 as Uint32;
+        MaxLat(u32) max_lat = 24 as Uint32;
+        Type(u32) r#type = 32 as Uint32;
     }
 }
 

@@ -31,30 +31,12 @@ impl NetifReceiveSkbFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.NetifReceiveSkbFtraceEvent` where it lies, field by field.
-pub type NetifReceiveSkbFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    NetifReceiveSkbFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.NetifReceiveSkbFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum NetifReceiveSkbFtraceEventField<'a> {
-    Len(u32),
-    Name(&'a str),
-    Skbaddr(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for NetifReceiveSkbFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Len(f.uint32()?),
-            18 => Self::Name(f.string()?),
-            24 => Self::Skbaddr(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.NetifReceiveSkbFtraceEvent": NetifReceiveSkbFtraceEventReader, NetifReceiveSkbFtraceEventField, NetifReceiveSkbFtraceEventTable;
+    one {
+        Len(u32) len = 8 as Uint32;
+        Name(&'a str) name = 18 as String;
+        Skbaddr(u64) skbaddr = 24 as Uint64;
     }
 }
 
@@ -98,32 +80,13 @@ impl NetDevXmitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.NetDevXmitFtraceEvent` where it lies, field by field.
-pub type NetDevXmitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    NetDevXmitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.NetDevXmitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum NetDevXmitFtraceEventField<'a> {
-    Len(u32),
-    Name(&'a str),
-    Rc(i32),
-    Skbaddr(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for NetDevXmitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Len(f.uint32()?),
-            18 => Self::Name(f.string()?),
-            24 => Self::Rc(f.int32()?),
-            32 => Self::Skbaddr(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.NetDevXmitFtraceEvent": NetDevXmitFtraceEventReader, NetDevXmitFtraceEventField, NetDevXmitFtraceEventTable;
+    one {
+        Len(u32) len = 8 as Uint32;
+        Name(&'a str) name = 18 as String;
+        Rc(i32) rc = 24 as Int32;
+        Skbaddr(u64) skbaddr = 32 as Uint64;
     }
 }
 
@@ -198,62 +161,28 @@ impl NapiGroReceiveEntryFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.NapiGroReceiveEntryFtraceEvent` where it lies, field by field.
-pub type NapiGroReceiveEntryFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    NapiGroReceiveEntryFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.NapiGroReceiveEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum NapiGroReceiveEntryFtraceEventField<'a> {
-    DataLen(u32),
-    GsoSize(u32),
-    GsoType(u32),
-    Hash(u32),
-    IpSummed(u32),
-    L4Hash(u32),
-    Len(u32),
-    MacHeader(i32),
-    MacHeaderValid(u32),
-    Name(&'a str),
-    NapiId(u32),
-    NrFrags(u32),
-    Protocol(u32),
-    QueueMapping(u32),
-    Skbaddr(u64),
-    Truesize(u32),
-    VlanProto(u32),
-    VlanTagged(u32),
-    VlanTci(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for NapiGroReceiveEntryFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DataLen(f.uint32()?),
-            16 => Self::GsoSize(f.uint32()?),
-            24 => Self::GsoType(f.uint32()?),
-            32 => Self::Hash(f.uint32()?),
-            40 => Self::IpSummed(f.uint32()?),
-            48 => Self::L4Hash(f.uint32()?),
-            56 => Self::Len(f.uint32()?),
-            64 => Self::MacHeader(f.int32()?),
-            72 => Self::MacHeaderValid(f.uint32()?),
-            82 => Self::Name(f.string()?),
-            88 => Self::NapiId(f.uint32()?),
-            96 => Self::NrFrags(f.uint32()?),
-            104 => Self::Protocol(f.uint32()?),
-            112 => Self::QueueMapping(f.uint32()?),
-            120 => Self::Skbaddr(f.uint64()?),
-            128 => Self::Truesize(f.uint32()?),
-            136 => Self::VlanProto(f.uint32()?),
-            144 => Self::VlanTagged(f.uint32()?),
-            152 => Self::VlanTci(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.NapiGroReceiveEntryFtraceEvent": NapiGroReceiveEntryFtraceEventReader, NapiGroReceiveEntryFtraceEventField, NapiGroReceiveEntryFtraceEventTable;
+    one {
+        DataLen(u32) data_len = 8 as Uint32;
+        GsoSize(u32) gso_size = 16 as Uint32;
+        GsoType(u32) gso_type = 24 as Uint32;
+        Hash(u32) hash = 32 as Uint32;
+        IpSummed(u32) ip_summed = 40 as Uint32;
+        L4Hash(u32) l4_hash = 48 as Uint32;
+        Len(u32) len = 56 as Uint32;
+        MacHeader(i32) mac_header = 64 as Int32;
+        MacHeaderValid(u32) mac_header_valid = 72 as Uint32;
+        Name(&'a str) name = 82 as String;
+        NapiId(u32) napi_id = 88 as Uint32;
+        NrFrags(u32) nr_frags = 96 as Uint32;
+        Protocol(u32) protocol = 104 as Uint32;
+        QueueMapping(u32) queue_mapping = 112 as Uint32;
+        Skbaddr(u64) skbaddr = 120 as Uint64;
+        Truesize(u32) truesize = 128 as Uint32;
+        VlanProto(u32) vlan_proto = 136 as Uint32;
+        VlanTagged(u32) vlan_tagged = 144 as Uint32;
+        VlanTci(u32) vlan_tci = 152 as Uint32;
     }
 }
 
@@ -307,26 +236,10 @@ impl NapiGroReceiveExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.NapiGroReceiveExitFtraceEvent` where it lies, field by field.
-pub type NapiGroReceiveExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    NapiGroReceiveExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.NapiGroReceiveExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum NapiGroReceiveExitFtraceEventField<'a> {
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for NapiGroReceiveExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.NapiGroReceiveExitFtraceEvent": NapiGroReceiveExitFtraceEventReader, NapiGroReceiveExitFtraceEventField, NapiGroReceiveExitFtraceEventTable;
+    one {
+        Ret(i32) ret = 8 as Int32;
     }
 }
 

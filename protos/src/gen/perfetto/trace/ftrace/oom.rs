@@ -31,30 +31,12 @@ impl OomScoreAdjUpdateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.OomScoreAdjUpdateFtraceEvent` where it lies, field by field.
-pub type OomScoreAdjUpdateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    OomScoreAdjUpdateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.OomScoreAdjUpdateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum OomScoreAdjUpdateFtraceEventField<'a> {
-    Comm(&'a str),
-    OomScoreAdj(i32),
-    Pid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for OomScoreAdjUpdateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Comm(f.string()?),
-            16 => Self::OomScoreAdj(f.int32()?),
-            24 => Self::Pid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.OomScoreAdjUpdateFtraceEvent": OomScoreAdjUpdateFtraceEventReader, OomScoreAdjUpdateFtraceEventField, OomScoreAdjUpdateFtraceEventTable;
+    one {
+        Comm(&'a str) comm = 10 as String;
+        OomScoreAdj(i32) oom_score_adj = 16 as Int32;
+        Pid(i32) pid = 24 as Int32;
     }
 }
 
@@ -92,26 +74,10 @@ impl MarkVictimFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MarkVictimFtraceEvent` where it lies, field by field.
-pub type MarkVictimFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MarkVictimFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MarkVictimFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MarkVictimFtraceEventField<'a> {
-    Pid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MarkVictimFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MarkVictimFtraceEvent": MarkVictimFtraceEventReader, MarkVictimFtraceEventField, MarkVictimFtraceEventTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
     }
 }
 

@@ -29,28 +29,11 @@ impl DsiCmdFifoStatusFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DsiCmdFifoStatusFtraceEvent` where it lies, field by field.
-pub type DsiCmdFifoStatusFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DsiCmdFifoStatusFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DsiCmdFifoStatusFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DsiCmdFifoStatusFtraceEventField<'a> {
-    Header(u32),
-    Payload(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DsiCmdFifoStatusFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Header(f.uint32()?),
-            16 => Self::Payload(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DsiCmdFifoStatusFtraceEvent": DsiCmdFifoStatusFtraceEventReader, DsiCmdFifoStatusFtraceEventField, DsiCmdFifoStatusFtraceEventTable;
+    one {
+        Header(u32) header = 8 as Uint32;
+        Payload(u32) payload = 16 as Uint32;
     }
 }
 
@@ -93,25 +76,11 @@ impl DsiRxFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DsiRxFtraceEvent` where it lies, field by field.
-pub type DsiRxFtraceEventReader<'a> = rt::TypedReader<'a, DsiRxFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.DsiRxFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DsiRxFtraceEventField<'a> {
-    Cmd(u32),
-    RxBuf(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DsiRxFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cmd(f.uint32()?),
-            26 => Self::RxBuf(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DsiRxFtraceEvent": DsiRxFtraceEventReader, DsiRxFtraceEventField, DsiRxFtraceEventTable;
+    one {
+        Cmd(u32) cmd = 8 as Uint32;
+        RxBuf(&'a [u8]) rx_buf = 26 as Bytes;
     }
 }
 
@@ -156,27 +125,12 @@ impl DsiTxFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DsiTxFtraceEvent` where it lies, field by field.
-pub type DsiTxFtraceEventReader<'a> = rt::TypedReader<'a, DsiTxFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.DsiTxFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DsiTxFtraceEventField<'a> {
-    Last(u32),
-    Type(u32),
-    TxBuf(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DsiTxFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Last(f.uint32()?),
-            24 => Self::Type(f.uint32()?),
-            34 => Self::TxBuf(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DsiTxFtraceEvent": DsiTxFtraceEventReader, DsiTxFtraceEventField, DsiTxFtraceEventTable;
+    one {
+        Last(u32) last = 8 as Uint32;
+        Type(u32) r#type = 24 as Uint32;
+        TxBuf(&'a [u8]) tx_buf = 34 as Bytes;
     }
 }
 
@@ -224,36 +178,15 @@ impl PanelWriteGenericFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PanelWriteGenericFtraceEvent` where it lies, field by field.
-pub type PanelWriteGenericFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    PanelWriteGenericFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.PanelWriteGenericFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum PanelWriteGenericFtraceEventField<'a> {
-    Pid(i32),
-    TraceName(&'a str),
-    TraceBegin(u32),
-    Name(&'a str),
-    Type(u32),
-    Value(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PanelWriteGenericFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            18 => Self::TraceName(f.string()?),
-            24 => Self::TraceBegin(f.uint32()?),
-            34 => Self::Name(f.string()?),
-            40 => Self::Type(f.uint32()?),
-            48 => Self::Value(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PanelWriteGenericFtraceEvent": PanelWriteGenericFtraceEventReader, PanelWriteGenericFtraceEventField, PanelWriteGenericFtraceEventTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+        TraceName(&'a str) trace_name = 18 as String;
+        TraceBegin(u32) trace_begin = 24 as Uint32;
+        Name(&'a str) name = 34 as String;
+        Type(u32) r#type = 40 as Uint32;
+        Value(i32) value = 48 as Int32;
     }
 }
 
@@ -296,28 +229,11 @@ impl GramCollisionFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GramCollisionFtraceEvent` where it lies, field by field.
-pub type GramCollisionFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    GramCollisionFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.GramCollisionFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GramCollisionFtraceEventField<'a> {
-    PanelIndex(i32),
-    CollisionCnt(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GramCollisionFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::PanelIndex(f.int32()?),
-            16 => Self::CollisionCnt(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GramCollisionFtraceEvent": GramCollisionFtraceEventReader, GramCollisionFtraceEventField, GramCollisionFtraceEventTable;
+    one {
+        PanelIndex(i32) panel_index = 8 as Int32;
+        CollisionCnt(u32) collision_cnt = 16 as Uint32;
     }
 }
 
@@ -372,44 +288,19 @@ impl PanelSettingsFullFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PanelSettingsFullFtraceEvent` where it lies, field by field.
-pub type PanelSettingsFullFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    PanelSettingsFullFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.PanelSettingsFullFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum PanelSettingsFullFtraceEventField<'a> {
-    PanelIndex(i32),
-    Hbm(u32),
-    Irc(u32),
-    HPwm(u32),
-    FiAuto(u32),
-    FiManual(u32),
-    EarlyExit(u32),
-    MinRr(u32),
-    MaxRr(u32),
-    TeFreq(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PanelSettingsFullFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::PanelIndex(f.int32()?),
-            16 => Self::Hbm(f.uint32()?),
-            24 => Self::Irc(f.uint32()?),
-            32 => Self::HPwm(f.uint32()?),
-            40 => Self::FiAuto(f.uint32()?),
-            48 => Self::FiManual(f.uint32()?),
-            56 => Self::EarlyExit(f.uint32()?),
-            64 => Self::MinRr(f.uint32()?),
-            72 => Self::MaxRr(f.uint32()?),
-            80 => Self::TeFreq(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PanelSettingsFullFtraceEvent": PanelSettingsFullFtraceEventReader, PanelSettingsFullFtraceEventField, PanelSettingsFullFtraceEventTable;
+    one {
+        PanelIndex(i32) panel_index = 8 as Int32;
+        Hbm(u32) hbm = 16 as Uint32;
+        Irc(u32) irc = 24 as Uint32;
+        HPwm(u32) h_pwm = 32 as Uint32;
+        FiAuto(u32) fi_auto = 40 as Uint32;
+        FiManual(u32) fi_manual = 48 as Uint32;
+        EarlyExit(u32) early_exit = 56 as Uint32;
+        MinRr(u32) min_rr = 64 as Uint32;
+        MaxRr(u32) max_rr = 72 as Uint32;
+        TeFreq(u32) te_freq = 80 as Uint32;
     }
 }
 
@@ -462,34 +353,14 @@ impl PanelSettingsLiteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PanelSettingsLiteFtraceEvent` where it lies, field by field.
-pub type PanelSettingsLiteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    PanelSettingsLiteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.PanelSettingsLiteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum PanelSettingsLiteFtraceEventField<'a> {
-    PanelIndex(i32),
-    Vrr(u32),
-    MinRr(u32),
-    MaxRr(u32),
-    TeFreq(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PanelSettingsLiteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::PanelIndex(f.int32()?),
-            16 => Self::Vrr(f.uint32()?),
-            24 => Self::MinRr(f.uint32()?),
-            32 => Self::MaxRr(f.uint32()?),
-            40 => Self::TeFreq(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PanelSettingsLiteFtraceEvent": PanelSettingsLiteFtraceEventReader, PanelSettingsLiteFtraceEventField, PanelSettingsLiteFtraceEventTable;
+    one {
+        PanelIndex(i32) panel_index = 8 as Int32;
+        Vrr(u32) vrr = 16 as Uint32;
+        MinRr(u32) min_rr = 24 as Uint32;
+        MaxRr(u32) max_rr = 32 as Uint32;
+        TeFreq(u32) te_freq = 40 as Uint32;
     }
 }
 

@@ -72,70 +72,32 @@ impl SchedSwitchWithCtrsFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedSwitchWithCtrsFtraceEvent` where it lies, field by field.
-pub type SchedSwitchWithCtrsFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedSwitchWithCtrsFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedSwitchWithCtrsFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedSwitchWithCtrsFtraceEventField<'a> {
-    OldPid(i32),
-    NewPid(i32),
-    Cctr(u64),
-    Ctr0(u64),
-    Ctr1(u64),
-    Ctr2(u64),
-    Ctr3(u64),
-    Lctr0(u32),
-    Lctr1(u32),
-    Ctr4(u64),
-    Ctr5(u64),
-    PrevComm(&'a str),
-    PrevPid(i32),
-    Cyc(u32),
-    Inst(u32),
-    Stallbm(u32),
-    L3dm(u32),
-    NextPid(i32),
-    NextComm(&'a str),
-    PrevState(i64),
-    Amu0(u64),
-    Amu1(u64),
-    Amu2(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedSwitchWithCtrsFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::OldPid(f.int32()?),
-            16 => Self::NewPid(f.int32()?),
-            24 => Self::Cctr(f.uint64()?),
-            32 => Self::Ctr0(f.uint64()?),
-            40 => Self::Ctr1(f.uint64()?),
-            48 => Self::Ctr2(f.uint64()?),
-            56 => Self::Ctr3(f.uint64()?),
-            64 => Self::Lctr0(f.uint32()?),
-            72 => Self::Lctr1(f.uint32()?),
-            80 => Self::Ctr4(f.uint64()?),
-            88 => Self::Ctr5(f.uint64()?),
-            98 => Self::PrevComm(f.string()?),
-            104 => Self::PrevPid(f.int32()?),
-            112 => Self::Cyc(f.uint32()?),
-            120 => Self::Inst(f.uint32()?),
-            128 => Self::Stallbm(f.uint32()?),
-            136 => Self::L3dm(f.uint32()?),
-            144 => Self::NextPid(f.int32()?),
-            154 => Self::NextComm(f.string()?),
-            160 => Self::PrevState(f.int64()?),
-            168 => Self::Amu0(f.uint64()?),
-            176 => Self::Amu1(f.uint64()?),
-            184 => Self::Amu2(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedSwitchWithCtrsFtraceEvent": SchedSwitchWithCtrsFtraceEventReader, SchedSwitchWithCtrsFtraceEventField, SchedSwitchWithCtrsFtraceEventTable;
+    one {
+        OldPid(i32) old_pid = 8 as Int32;
+        NewPid(i32) new_pid = 16 as Int32;
+        Cctr(u64) cctr = 24 as Uint64;
+        Ctr0(u64) ctr0 = 32 as Uint64;
+        Ctr1(u64) ctr1 = 40 as Uint64;
+        Ctr2(u64) ctr2 = 48 as Uint64;
+        Ctr3(u64) ctr3 = 56 as Uint64;
+        Lctr0(u32) lctr0 = 64 as Uint32;
+        Lctr1(u32) lctr1 = 72 as Uint32;
+        Ctr4(u64) ctr4 = 80 as Uint64;
+        Ctr5(u64) ctr5 = 88 as Uint64;
+        PrevComm(&'a str) prev_comm = 98 as String;
+        PrevPid(i32) prev_pid = 104 as Int32;
+        Cyc(u32) cyc = 112 as Uint32;
+        Inst(u32) inst = 120 as Uint32;
+        Stallbm(u32) stallbm = 128 as Uint32;
+        L3dm(u32) l3dm = 136 as Uint32;
+        NextPid(i32) next_pid = 144 as Int32;
+        NextComm(&'a str) next_comm = 154 as String;
+        PrevState(i64) prev_state = 160 as Int64;
+        Amu0(u64) amu0 = 168 as Uint64;
+        Amu1(u64) amu1 = 176 as Uint64;
+        Amu2(u64) amu2 = 184 as Uint64;
     }
 }
 

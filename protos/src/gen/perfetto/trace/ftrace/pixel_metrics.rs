@@ -31,27 +31,12 @@ impl LongIrqFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.LongIrqFtraceEvent` where it lies, field by field.
-pub type LongIrqFtraceEventReader<'a> = rt::TypedReader<'a, LongIrqFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.LongIrqFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum LongIrqFtraceEventField<'a> {
-    Irq(i32),
-    Latency(u32),
-    Count(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for LongIrqFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Irq(f.int32()?),
-            16 => Self::Latency(f.uint32()?),
-            24 => Self::Count(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.LongIrqFtraceEvent": LongIrqFtraceEventReader, LongIrqFtraceEventField, LongIrqFtraceEventTable;
+    one {
+        Irq(i32) irq = 8 as Int32;
+        Latency(u32) latency = 16 as Uint32;
+        Count(u32) count = 24 as Uint32;
     }
 }
 
@@ -93,30 +78,12 @@ impl LongSoftirqFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.LongSoftirqFtraceEvent` where it lies, field by field.
-pub type LongSoftirqFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    LongSoftirqFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.LongSoftirqFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum LongSoftirqFtraceEventField<'a> {
-    VecNr(i32),
-    Latency(u32),
-    Count(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for LongSoftirqFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::VecNr(f.int32()?),
-            16 => Self::Latency(f.uint32()?),
-            24 => Self::Count(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.LongSoftirqFtraceEvent": LongSoftirqFtraceEventReader, LongSoftirqFtraceEventField, LongSoftirqFtraceEventTable;
+    one {
+        VecNr(i32) vec_nr = 8 as Int32;
+        Latency(u32) latency = 16 as Uint32;
+        Count(u32) count = 24 as Uint32;
     }
 }
 

@@ -27,26 +27,10 @@ impl PixelMmKswapdWakeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PixelMmKswapdWakeFtraceEvent` where it lies, field by field.
-pub type PixelMmKswapdWakeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    PixelMmKswapdWakeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.PixelMmKswapdWakeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum PixelMmKswapdWakeFtraceEventField<'a> {
-    Whatever(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PixelMmKswapdWakeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Whatever(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PixelMmKswapdWakeFtraceEvent": PixelMmKswapdWakeFtraceEventReader, PixelMmKswapdWakeFtraceEventField, PixelMmKswapdWakeFtraceEventTable;
+    one {
+        Whatever(i32) whatever = 8 as Int32;
     }
 }
 
@@ -92,32 +76,13 @@ impl PixelMmKswapdDoneFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PixelMmKswapdDoneFtraceEvent` where it lies, field by field.
-pub type PixelMmKswapdDoneFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    PixelMmKswapdDoneFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.PixelMmKswapdDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum PixelMmKswapdDoneFtraceEventField<'a> {
-    DeltaNrScanned(u64),
-    DeltaNrReclaimed(u64),
-    DeltaNrAllocated(u64),
-    DurationNs(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PixelMmKswapdDoneFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DeltaNrScanned(f.uint64()?),
-            16 => Self::DeltaNrReclaimed(f.uint64()?),
-            24 => Self::DeltaNrAllocated(f.uint64()?),
-            32 => Self::DurationNs(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PixelMmKswapdDoneFtraceEvent": PixelMmKswapdDoneFtraceEventReader, PixelMmKswapdDoneFtraceEventField, PixelMmKswapdDoneFtraceEventTable;
+    one {
+        DeltaNrScanned(u64) delta_nr_scanned = 8 as Uint64;
+        DeltaNrReclaimed(u64) delta_nr_reclaimed = 16 as Uint64;
+        DeltaNrAllocated(u64) delta_nr_allocated = 24 as Uint64;
+        DurationNs(u64) duration_ns = 32 as Uint64;
     }
 }
 

@@ -29,28 +29,11 @@ impl CpuFrequencyFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CpuFrequencyFtraceEvent` where it lies, field by field.
-pub type CpuFrequencyFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CpuFrequencyFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CpuFrequencyFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CpuFrequencyFtraceEventField<'a> {
-    State(u32),
-    CpuId(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CpuFrequencyFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::State(f.uint32()?),
-            16 => Self::CpuId(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CpuFrequencyFtraceEvent": CpuFrequencyFtraceEventReader, CpuFrequencyFtraceEventField, CpuFrequencyFtraceEventTable;
+    one {
+        State(u32) state = 8 as Uint32;
+        CpuId(u32) cpu_id = 16 as Uint32;
     }
 }
 
@@ -91,30 +74,12 @@ impl CpuFrequencyLimitsFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CpuFrequencyLimitsFtraceEvent` where it lies, field by field.
-pub type CpuFrequencyLimitsFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CpuFrequencyLimitsFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CpuFrequencyLimitsFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CpuFrequencyLimitsFtraceEventField<'a> {
-    MinFreq(u32),
-    MaxFreq(u32),
-    CpuId(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CpuFrequencyLimitsFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::MinFreq(f.uint32()?),
-            16 => Self::MaxFreq(f.uint32()?),
-            24 => Self::CpuId(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CpuFrequencyLimitsFtraceEvent": CpuFrequencyLimitsFtraceEventReader, CpuFrequencyLimitsFtraceEventField, CpuFrequencyLimitsFtraceEventTable;
+    one {
+        MinFreq(u32) min_freq = 8 as Uint32;
+        MaxFreq(u32) max_freq = 16 as Uint32;
+        CpuId(u32) cpu_id = 24 as Uint32;
     }
 }
 
@@ -154,25 +119,11 @@ impl CpuIdleFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CpuIdleFtraceEvent` where it lies, field by field.
-pub type CpuIdleFtraceEventReader<'a> = rt::TypedReader<'a, CpuIdleFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.CpuIdleFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CpuIdleFtraceEventField<'a> {
-    State(u32),
-    CpuId(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CpuIdleFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::State(f.uint32()?),
-            16 => Self::CpuId(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CpuIdleFtraceEvent": CpuIdleFtraceEventReader, CpuIdleFtraceEventField, CpuIdleFtraceEventTable;
+    one {
+        State(u32) state = 8 as Uint32;
+        CpuId(u32) cpu_id = 16 as Uint32;
     }
 }
 
@@ -213,30 +164,12 @@ impl ClockEnableFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ClockEnableFtraceEvent` where it lies, field by field.
-pub type ClockEnableFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    ClockEnableFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.ClockEnableFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ClockEnableFtraceEventField<'a> {
-    Name(&'a str),
-    State(u64),
-    CpuId(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ClockEnableFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::State(f.uint64()?),
-            24 => Self::CpuId(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ClockEnableFtraceEvent": ClockEnableFtraceEventReader, ClockEnableFtraceEventField, ClockEnableFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        State(u64) state = 16 as Uint64;
+        CpuId(u64) cpu_id = 24 as Uint64;
     }
 }
 
@@ -278,30 +211,12 @@ impl ClockDisableFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ClockDisableFtraceEvent` where it lies, field by field.
-pub type ClockDisableFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    ClockDisableFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.ClockDisableFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ClockDisableFtraceEventField<'a> {
-    Name(&'a str),
-    State(u64),
-    CpuId(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ClockDisableFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::State(f.uint64()?),
-            24 => Self::CpuId(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ClockDisableFtraceEvent": ClockDisableFtraceEventReader, ClockDisableFtraceEventField, ClockDisableFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        State(u64) state = 16 as Uint64;
+        CpuId(u64) cpu_id = 24 as Uint64;
     }
 }
 
@@ -343,30 +258,12 @@ impl ClockSetRateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ClockSetRateFtraceEvent` where it lies, field by field.
-pub type ClockSetRateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    ClockSetRateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.ClockSetRateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ClockSetRateFtraceEventField<'a> {
-    Name(&'a str),
-    State(u64),
-    CpuId(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ClockSetRateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::State(f.uint64()?),
-            24 => Self::CpuId(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ClockSetRateFtraceEvent": ClockSetRateFtraceEventReader, ClockSetRateFtraceEventField, ClockSetRateFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        State(u64) state = 16 as Uint64;
+        CpuId(u64) cpu_id = 24 as Uint64;
     }
 }
 
@@ -408,30 +305,12 @@ impl SuspendResumeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SuspendResumeFtraceEvent` where it lies, field by field.
-pub type SuspendResumeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SuspendResumeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SuspendResumeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SuspendResumeFtraceEventField<'a> {
-    Action(&'a str),
-    Val(i32),
-    Start(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SuspendResumeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Action(f.string()?),
-            16 => Self::Val(f.int32()?),
-            24 => Self::Start(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SuspendResumeFtraceEvent": SuspendResumeFtraceEventReader, SuspendResumeFtraceEventField, SuspendResumeFtraceEventTable;
+    one {
+        Action(&'a str) action = 10 as String;
+        Val(i32) val = 16 as Int32;
+        Start(u32) start = 24 as Uint32;
     }
 }
 
@@ -471,28 +350,11 @@ impl GpuFrequencyFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuFrequencyFtraceEvent` where it lies, field by field.
-pub type GpuFrequencyFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    GpuFrequencyFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.GpuFrequencyFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuFrequencyFtraceEventField<'a> {
-    GpuId(u32),
-    State(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuFrequencyFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GpuId(f.uint32()?),
-            16 => Self::State(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuFrequencyFtraceEvent": GpuFrequencyFtraceEventReader, GpuFrequencyFtraceEventField, GpuFrequencyFtraceEventTable;
+    one {
+        GpuId(u32) gpu_id = 8 as Uint32;
+        State(u32) state = 16 as Uint32;
     }
 }
 
@@ -531,28 +393,11 @@ impl WakeupSourceActivateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.WakeupSourceActivateFtraceEvent` where it lies, field by field.
-pub type WakeupSourceActivateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    WakeupSourceActivateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.WakeupSourceActivateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum WakeupSourceActivateFtraceEventField<'a> {
-    Name(&'a str),
-    State(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for WakeupSourceActivateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::State(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.WakeupSourceActivateFtraceEvent": WakeupSourceActivateFtraceEventReader, WakeupSourceActivateFtraceEventField, WakeupSourceActivateFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        State(u64) state = 16 as Uint64;
     }
 }
 
@@ -591,28 +436,11 @@ impl WakeupSourceDeactivateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.WakeupSourceDeactivateFtraceEvent` where it lies, field by field.
-pub type WakeupSourceDeactivateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    WakeupSourceDeactivateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.WakeupSourceDeactivateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum WakeupSourceDeactivateFtraceEventField<'a> {
-    Name(&'a str),
-    State(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for WakeupSourceDeactivateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::State(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.WakeupSourceDeactivateFtraceEvent": WakeupSourceDeactivateFtraceEventReader, WakeupSourceDeactivateFtraceEventField, WakeupSourceDeactivateFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        State(u64) state = 16 as Uint64;
     }
 }
 
@@ -660,34 +488,14 @@ impl GpuWorkPeriodFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuWorkPeriodFtraceEvent` where it lies, field by field.
-pub type GpuWorkPeriodFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    GpuWorkPeriodFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.GpuWorkPeriodFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuWorkPeriodFtraceEventField<'a> {
-    GpuId(u32),
-    Uid(u32),
-    StartTimeNs(u64),
-    EndTimeNs(u64),
-    TotalActiveDurationNs(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuWorkPeriodFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GpuId(f.uint32()?),
-            16 => Self::Uid(f.uint32()?),
-            24 => Self::StartTimeNs(f.uint64()?),
-            32 => Self::EndTimeNs(f.uint64()?),
-            40 => Self::TotalActiveDurationNs(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuWorkPeriodFtraceEvent": GpuWorkPeriodFtraceEventReader, GpuWorkPeriodFtraceEventField, GpuWorkPeriodFtraceEventTable;
+    one {
+        GpuId(u32) gpu_id = 8 as Uint32;
+        Uid(u32) uid = 16 as Uint32;
+        StartTimeNs(u64) start_time_ns = 24 as Uint64;
+        EndTimeNs(u64) end_time_ns = 32 as Uint64;
+        TotalActiveDurationNs(u64) total_active_duration_ns = 40 as Uint64;
     }
 }
 
@@ -735,34 +543,14 @@ impl DevicePmCallbackStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DevicePmCallbackStartFtraceEvent` where it lies, field by field.
-pub type DevicePmCallbackStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DevicePmCallbackStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DevicePmCallbackStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DevicePmCallbackStartFtraceEventField<'a> {
-    Device(&'a str),
-    Driver(&'a str),
-    Parent(&'a str),
-    PmOps(&'a str),
-    Event(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DevicePmCallbackStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Device(f.string()?),
-            18 => Self::Driver(f.string()?),
-            26 => Self::Parent(f.string()?),
-            34 => Self::PmOps(f.string()?),
-            40 => Self::Event(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DevicePmCallbackStartFtraceEvent": DevicePmCallbackStartFtraceEventReader, DevicePmCallbackStartFtraceEventField, DevicePmCallbackStartFtraceEventTable;
+    one {
+        Device(&'a str) device = 10 as String;
+        Driver(&'a str) driver = 18 as String;
+        Parent(&'a str) parent = 26 as String;
+        PmOps(&'a str) pm_ops = 34 as String;
+        Event(i32) event = 40 as Int32;
     }
 }
 
@@ -806,30 +594,12 @@ impl DevicePmCallbackEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DevicePmCallbackEndFtraceEvent` where it lies, field by field.
-pub type DevicePmCallbackEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    DevicePmCallbackEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.DevicePmCallbackEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum DevicePmCallbackEndFtraceEventField<'a> {
-    Device(&'a str),
-    Driver(&'a str),
-    Error(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DevicePmCallbackEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Device(f.string()?),
-            18 => Self::Driver(f.string()?),
-            24 => Self::Error(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DevicePmCallbackEndFtraceEvent": DevicePmCallbackEndFtraceEventReader, DevicePmCallbackEndFtraceEventField, DevicePmCallbackEndFtraceEventTable;
+    one {
+        Device(&'a str) device = 10 as String;
+        Driver(&'a str) driver = 18 as String;
+        Error(i32) error = 24 as Int32;
     }
 }
 
@@ -869,28 +639,11 @@ impl GpuPowerStateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuPowerStateFtraceEvent` where it lies, field by field.
-pub type GpuPowerStateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    GpuPowerStateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.GpuPowerStateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuPowerStateFtraceEventField<'a> {
-    OldState(i32),
-    NewState(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuPowerStateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::OldState(f.int32()?),
-            16 => Self::NewState(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuPowerStateFtraceEvent": GpuPowerStateFtraceEventReader, GpuPowerStateFtraceEventField, GpuPowerStateFtraceEventTable;
+    one {
+        OldState(i32) old_state = 8 as Int32;
+        NewState(i32) new_state = 16 as Int32;
     }
 }
 
@@ -931,30 +684,12 @@ impl PsciDomainIdleExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PsciDomainIdleExitFtraceEvent` where it lies, field by field.
-pub type PsciDomainIdleExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    PsciDomainIdleExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.PsciDomainIdleExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum PsciDomainIdleExitFtraceEventField<'a> {
-    CpuId(u32),
-    State(u32),
-    S2idle(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PsciDomainIdleExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CpuId(f.uint32()?),
-            16 => Self::State(f.uint32()?),
-            24 => Self::S2idle(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PsciDomainIdleExitFtraceEvent": PsciDomainIdleExitFtraceEventReader, PsciDomainIdleExitFtraceEventField, PsciDomainIdleExitFtraceEventTable;
+    one {
+        CpuId(u32) cpu_id = 8 as Uint32;
+        State(u32) state = 16 as Uint32;
+        S2idle(u32) s2idle = 24 as Uint32;
     }
 }
 
@@ -996,30 +731,12 @@ impl PsciDomainIdleEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PsciDomainIdleEnterFtraceEvent` where it lies, field by field.
-pub type PsciDomainIdleEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    PsciDomainIdleEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.PsciDomainIdleEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum PsciDomainIdleEnterFtraceEventField<'a> {
-    CpuId(u32),
-    State(u32),
-    S2idle(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PsciDomainIdleEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CpuId(f.uint32()?),
-            16 => Self::State(f.uint32()?),
-            24 => Self::S2idle(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PsciDomainIdleEnterFtraceEvent": PsciDomainIdleEnterFtraceEventReader, PsciDomainIdleEnterFtraceEventField, PsciDomainIdleEnterFtraceEventTable;
+    one {
+        CpuId(u32) cpu_id = 8 as Uint32;
+        State(u32) state = 16 as Uint32;
+        S2idle(u32) s2idle = 24 as Uint32;
     }
 }
 

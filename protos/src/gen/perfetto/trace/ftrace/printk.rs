@@ -27,23 +27,10 @@ impl ConsoleFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ConsoleFtraceEvent` where it lies, field by field.
-pub type ConsoleFtraceEventReader<'a> = rt::TypedReader<'a, ConsoleFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.ConsoleFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ConsoleFtraceEventField<'a> {
-    Msg(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ConsoleFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Msg(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ConsoleFtraceEvent": ConsoleFtraceEventReader, ConsoleFtraceEventField, ConsoleFtraceEventTable;
+    one {
+        Msg(&'a str) msg = 10 as String;
     }
 }
 

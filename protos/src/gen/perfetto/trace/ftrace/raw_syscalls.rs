@@ -29,29 +29,13 @@ impl SysEnterFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysEnterFtraceEvent` where it lies, field by field.
-pub type SysEnterFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SysEnterFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SysEnterFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysEnterFtraceEventField<'a> {
-    Id(i64),
-    Args(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysEnterFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.int64()?),
-            16 => Self::Args(f.uint64()?),
-            18 => return rt::run(f, 16),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysEnterFtraceEvent": SysEnterFtraceEventReader, SysEnterFtraceEventField, SysEnterFtraceEventTable;
+    one {
+        Id(i64) id = 8 as Int64;
+    }
+    many {
+        Args(u64) args = 16 | 18 as Uint64;
     }
 }
 
@@ -87,25 +71,11 @@ impl SysExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysExitFtraceEvent` where it lies, field by field.
-pub type SysExitFtraceEventReader<'a> = rt::TypedReader<'a, SysExitFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.SysExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysExitFtraceEventField<'a> {
-    Id(i64),
-    Ret(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.int64()?),
-            16 => Self::Ret(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysExitFtraceEvent": SysExitFtraceEventReader, SysExitFtraceEventField, SysExitFtraceEventTable;
+    one {
+        Id(i64) id = 8 as Int64;
+        Ret(i64) ret = 16 as Int64;
     }
 }
 

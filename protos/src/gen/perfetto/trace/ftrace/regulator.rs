@@ -27,26 +27,10 @@ impl RegulatorDisableFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RegulatorDisableFtraceEvent` where it lies, field by field.
-pub type RegulatorDisableFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    RegulatorDisableFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.RegulatorDisableFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum RegulatorDisableFtraceEventField<'a> {
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RegulatorDisableFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RegulatorDisableFtraceEvent": RegulatorDisableFtraceEventReader, RegulatorDisableFtraceEventField, RegulatorDisableFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
     }
 }
 
@@ -80,26 +64,10 @@ impl RegulatorDisableCompleteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RegulatorDisableCompleteFtraceEvent` where it lies, field by field.
-pub type RegulatorDisableCompleteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    RegulatorDisableCompleteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.RegulatorDisableCompleteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum RegulatorDisableCompleteFtraceEventField<'a> {
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RegulatorDisableCompleteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RegulatorDisableCompleteFtraceEvent": RegulatorDisableCompleteFtraceEventReader, RegulatorDisableCompleteFtraceEventField, RegulatorDisableCompleteFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
     }
 }
 
@@ -133,26 +101,10 @@ impl RegulatorEnableFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RegulatorEnableFtraceEvent` where it lies, field by field.
-pub type RegulatorEnableFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    RegulatorEnableFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.RegulatorEnableFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum RegulatorEnableFtraceEventField<'a> {
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RegulatorEnableFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RegulatorEnableFtraceEvent": RegulatorEnableFtraceEventReader, RegulatorEnableFtraceEventField, RegulatorEnableFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
     }
 }
 
@@ -186,26 +138,10 @@ impl RegulatorEnableCompleteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RegulatorEnableCompleteFtraceEvent` where it lies, field by field.
-pub type RegulatorEnableCompleteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    RegulatorEnableCompleteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.RegulatorEnableCompleteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum RegulatorEnableCompleteFtraceEventField<'a> {
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RegulatorEnableCompleteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RegulatorEnableCompleteFtraceEvent": RegulatorEnableCompleteFtraceEventReader, RegulatorEnableCompleteFtraceEventField, RegulatorEnableCompleteFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
     }
 }
 
@@ -239,26 +175,10 @@ impl RegulatorEnableDelayFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RegulatorEnableDelayFtraceEvent` where it lies, field by field.
-pub type RegulatorEnableDelayFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    RegulatorEnableDelayFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.RegulatorEnableDelayFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum RegulatorEnableDelayFtraceEventField<'a> {
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RegulatorEnableDelayFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RegulatorEnableDelayFtraceEvent": RegulatorEnableDelayFtraceEventReader, RegulatorEnableDelayFtraceEventField, RegulatorEnableDelayFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
     }
 }
 
@@ -296,30 +216,12 @@ impl RegulatorSetVoltageFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RegulatorSetVoltageFtraceEvent` where it lies, field by field.
-pub type RegulatorSetVoltageFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    RegulatorSetVoltageFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.RegulatorSetVoltageFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum RegulatorSetVoltageFtraceEventField<'a> {
-    Name(&'a str),
-    Min(i32),
-    Max(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RegulatorSetVoltageFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Min(f.int32()?),
-            24 => Self::Max(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RegulatorSetVoltageFtraceEvent": RegulatorSetVoltageFtraceEventReader, RegulatorSetVoltageFtraceEventField, RegulatorSetVoltageFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Min(i32) min = 16 as Int32;
+        Max(i32) max = 24 as Int32;
     }
 }
 
@@ -359,28 +261,11 @@ impl RegulatorSetVoltageCompleteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent` where it lies, field by field.
-pub type RegulatorSetVoltageCompleteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    RegulatorSetVoltageCompleteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum RegulatorSetVoltageCompleteFtraceEventField<'a> {
-    Name(&'a str),
-    Val(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RegulatorSetVoltageCompleteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Val(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent": RegulatorSetVoltageCompleteFtraceEventReader, RegulatorSetVoltageCompleteFtraceEventField, RegulatorSetVoltageCompleteFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Val(u32) val = 16 as Uint32;
     }
 }
 

@@ -29,28 +29,11 @@ impl RpmStatusFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RpmStatusFtraceEvent` where it lies, field by field.
-pub type RpmStatusFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    RpmStatusFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.RpmStatusFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum RpmStatusFtraceEventField<'a> {
-    Name(&'a str),
-    Status(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RpmStatusFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Status(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RpmStatusFtraceEvent": RpmStatusFtraceEventReader, RpmStatusFtraceEventField, RpmStatusFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Status(i32) status = 16 as Int32;
     }
 }
 

@@ -35,34 +35,14 @@ impl SamsungTracingMarkWriteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SamsungTracingMarkWriteFtraceEvent` where it lies, field by field.
-pub type SamsungTracingMarkWriteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SamsungTracingMarkWriteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SamsungTracingMarkWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SamsungTracingMarkWriteFtraceEventField<'a> {
-    Pid(i32),
-    TraceName(&'a str),
-    TraceBegin(u32),
-    TraceType(u32),
-    Value(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SamsungTracingMarkWriteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            18 => Self::TraceName(f.string()?),
-            24 => Self::TraceBegin(f.uint32()?),
-            32 => Self::TraceType(f.uint32()?),
-            40 => Self::Value(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SamsungTracingMarkWriteFtraceEvent": SamsungTracingMarkWriteFtraceEventReader, SamsungTracingMarkWriteFtraceEventField, SamsungTracingMarkWriteFtraceEventTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+        TraceName(&'a str) trace_name = 18 as String;
+        TraceBegin(u32) trace_begin = 24 as Uint32;
+        TraceType(u32) trace_type = 32 as Uint32;
+        Value(i32) value = 40 as Int32;
     }
 }
 

@@ -39,38 +39,16 @@ impl SchedSwitchFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedSwitchFtraceEvent` where it lies, field by field.
-pub type SchedSwitchFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedSwitchFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedSwitchFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedSwitchFtraceEventField<'a> {
-    PrevComm(&'a str),
-    PrevPid(i32),
-    PrevPrio(i32),
-    PrevState(i64),
-    NextComm(&'a str),
-    NextPid(i32),
-    NextPrio(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedSwitchFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::PrevComm(f.string()?),
-            16 => Self::PrevPid(f.int32()?),
-            24 => Self::PrevPrio(f.int32()?),
-            32 => Self::PrevState(f.int64()?),
-            42 => Self::NextComm(f.string()?),
-            48 => Self::NextPid(f.int32()?),
-            56 => Self::NextPrio(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedSwitchFtraceEvent": SchedSwitchFtraceEventReader, SchedSwitchFtraceEventField, SchedSwitchFtraceEventTable;
+    one {
+        PrevComm(&'a str) prev_comm = 10 as String;
+        PrevPid(i32) prev_pid = 16 as Int32;
+        PrevPrio(i32) prev_prio = 24 as Int32;
+        PrevState(i64) prev_state = 32 as Int64;
+        NextComm(&'a str) next_comm = 42 as String;
+        NextPid(i32) next_pid = 48 as Int32;
+        NextPrio(i32) next_prio = 56 as Int32;
     }
 }
 
@@ -120,34 +98,14 @@ impl SchedWakeupFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedWakeupFtraceEvent` where it lies, field by field.
-pub type SchedWakeupFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedWakeupFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedWakeupFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedWakeupFtraceEventField<'a> {
-    Comm(&'a str),
-    Pid(i32),
-    Prio(i32),
-    Success(i32),
-    TargetCpu(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedWakeupFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Comm(f.string()?),
-            16 => Self::Pid(f.int32()?),
-            24 => Self::Prio(f.int32()?),
-            32 => Self::Success(f.int32()?),
-            40 => Self::TargetCpu(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedWakeupFtraceEvent": SchedWakeupFtraceEventReader, SchedWakeupFtraceEventField, SchedWakeupFtraceEventTable;
+    one {
+        Comm(&'a str) comm = 10 as String;
+        Pid(i32) pid = 16 as Int32;
+        Prio(i32) prio = 24 as Int32;
+        Success(i32) success = 32 as Int32;
+        TargetCpu(i32) target_cpu = 40 as Int32;
     }
 }
 
@@ -191,30 +149,12 @@ impl SchedBlockedReasonFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedBlockedReasonFtraceEvent` where it lies, field by field.
-pub type SchedBlockedReasonFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedBlockedReasonFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedBlockedReasonFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedBlockedReasonFtraceEventField<'a> {
-    Pid(i32),
-    Caller(u64),
-    IoWait(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedBlockedReasonFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            16 => Self::Caller(f.uint64()?),
-            24 => Self::IoWait(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedBlockedReasonFtraceEvent": SchedBlockedReasonFtraceEventReader, SchedBlockedReasonFtraceEventField, SchedBlockedReasonFtraceEventTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+        Caller(u64) caller = 16 as Uint64;
+        IoWait(u32) io_wait = 24 as Uint32;
     }
 }
 
@@ -256,30 +196,12 @@ impl SchedCpuHotplugFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedCpuHotplugFtraceEvent` where it lies, field by field.
-pub type SchedCpuHotplugFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedCpuHotplugFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedCpuHotplugFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedCpuHotplugFtraceEventField<'a> {
-    AffectedCpu(i32),
-    Error(i32),
-    Status(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedCpuHotplugFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AffectedCpu(f.int32()?),
-            16 => Self::Error(f.int32()?),
-            24 => Self::Status(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedCpuHotplugFtraceEvent": SchedCpuHotplugFtraceEventReader, SchedCpuHotplugFtraceEventField, SchedCpuHotplugFtraceEventTable;
+    one {
+        AffectedCpu(i32) affected_cpu = 8 as Int32;
+        Error(i32) error = 16 as Int32;
+        Status(i32) status = 24 as Int32;
     }
 }
 
@@ -325,34 +247,14 @@ impl SchedWakingFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedWakingFtraceEvent` where it lies, field by field.
-pub type SchedWakingFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedWakingFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedWakingFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedWakingFtraceEventField<'a> {
-    Comm(&'a str),
-    Pid(i32),
-    Prio(i32),
-    Success(i32),
-    TargetCpu(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedWakingFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Comm(f.string()?),
-            16 => Self::Pid(f.int32()?),
-            24 => Self::Prio(f.int32()?),
-            32 => Self::Success(f.int32()?),
-            40 => Self::TargetCpu(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedWakingFtraceEvent": SchedWakingFtraceEventReader, SchedWakingFtraceEventField, SchedWakingFtraceEventTable;
+    one {
+        Comm(&'a str) comm = 10 as String;
+        Pid(i32) pid = 16 as Int32;
+        Prio(i32) prio = 24 as Int32;
+        Success(i32) success = 32 as Int32;
+        TargetCpu(i32) target_cpu = 40 as Int32;
     }
 }
 
@@ -400,34 +302,14 @@ impl SchedWakeupNewFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedWakeupNewFtraceEvent` where it lies, field by field.
-pub type SchedWakeupNewFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedWakeupNewFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedWakeupNewFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedWakeupNewFtraceEventField<'a> {
-    Comm(&'a str),
-    Pid(i32),
-    Prio(i32),
-    Success(i32),
-    TargetCpu(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedWakeupNewFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Comm(f.string()?),
-            16 => Self::Pid(f.int32()?),
-            24 => Self::Prio(f.int32()?),
-            32 => Self::Success(f.int32()?),
-            40 => Self::TargetCpu(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedWakeupNewFtraceEvent": SchedWakeupNewFtraceEventReader, SchedWakeupNewFtraceEventField, SchedWakeupNewFtraceEventTable;
+    one {
+        Comm(&'a str) comm = 10 as String;
+        Pid(i32) pid = 16 as Int32;
+        Prio(i32) prio = 24 as Int32;
+        Success(i32) success = 32 as Int32;
+        TargetCpu(i32) target_cpu = 40 as Int32;
     }
 }
 
@@ -471,30 +353,12 @@ impl SchedProcessExecFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedProcessExecFtraceEvent` where it lies, field by field.
-pub type SchedProcessExecFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedProcessExecFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedProcessExecFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedProcessExecFtraceEventField<'a> {
-    Filename(&'a str),
-    Pid(i32),
-    OldPid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedProcessExecFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Filename(f.string()?),
-            16 => Self::Pid(f.int32()?),
-            24 => Self::OldPid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedProcessExecFtraceEvent": SchedProcessExecFtraceEventReader, SchedProcessExecFtraceEventField, SchedProcessExecFtraceEventTable;
+    one {
+        Filename(&'a str) filename = 10 as String;
+        Pid(i32) pid = 16 as Int32;
+        OldPid(i32) old_pid = 24 as Int32;
     }
 }
 
@@ -538,32 +402,13 @@ impl SchedProcessExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedProcessExitFtraceEvent` where it lies, field by field.
-pub type SchedProcessExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedProcessExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedProcessExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedProcessExitFtraceEventField<'a> {
-    Comm(&'a str),
-    Pid(i32),
-    Tgid(i32),
-    Prio(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedProcessExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Comm(f.string()?),
-            16 => Self::Pid(f.int32()?),
-            24 => Self::Tgid(f.int32()?),
-            32 => Self::Prio(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedProcessExitFtraceEvent": SchedProcessExitFtraceEventReader, SchedProcessExitFtraceEventField, SchedProcessExitFtraceEventTable;
+    one {
+        Comm(&'a str) comm = 10 as String;
+        Pid(i32) pid = 16 as Int32;
+        Tgid(i32) tgid = 24 as Int32;
+        Prio(i32) prio = 32 as Int32;
     }
 }
 
@@ -608,32 +453,13 @@ impl SchedProcessForkFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedProcessForkFtraceEvent` where it lies, field by field.
-pub type SchedProcessForkFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedProcessForkFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedProcessForkFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedProcessForkFtraceEventField<'a> {
-    ParentComm(&'a str),
-    ParentPid(i32),
-    ChildComm(&'a str),
-    ChildPid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedProcessForkFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::ParentComm(f.string()?),
-            16 => Self::ParentPid(f.int32()?),
-            26 => Self::ChildComm(f.string()?),
-            32 => Self::ChildPid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedProcessForkFtraceEvent": SchedProcessForkFtraceEventReader, SchedProcessForkFtraceEventField, SchedProcessForkFtraceEventTable;
+    one {
+        ParentComm(&'a str) parent_comm = 10 as String;
+        ParentPid(i32) parent_pid = 16 as Int32;
+        ChildComm(&'a str) child_comm = 26 as String;
+        ChildPid(i32) child_pid = 32 as Int32;
     }
 }
 
@@ -676,30 +502,12 @@ impl SchedProcessFreeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedProcessFreeFtraceEvent` where it lies, field by field.
-pub type SchedProcessFreeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedProcessFreeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedProcessFreeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedProcessFreeFtraceEventField<'a> {
-    Comm(&'a str),
-    Pid(i32),
-    Prio(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedProcessFreeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Comm(f.string()?),
-            16 => Self::Pid(f.int32()?),
-            24 => Self::Prio(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedProcessFreeFtraceEvent": SchedProcessFreeFtraceEventReader, SchedProcessFreeFtraceEventField, SchedProcessFreeFtraceEventTable;
+    one {
+        Comm(&'a str) comm = 10 as String;
+        Pid(i32) pid = 16 as Int32;
+        Prio(i32) prio = 24 as Int32;
     }
 }
 
@@ -739,28 +547,11 @@ impl SchedProcessHangFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedProcessHangFtraceEvent` where it lies, field by field.
-pub type SchedProcessHangFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedProcessHangFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedProcessHangFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedProcessHangFtraceEventField<'a> {
-    Comm(&'a str),
-    Pid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedProcessHangFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Comm(f.string()?),
-            16 => Self::Pid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedProcessHangFtraceEvent": SchedProcessHangFtraceEventReader, SchedProcessHangFtraceEventField, SchedProcessHangFtraceEventTable;
+    one {
+        Comm(&'a str) comm = 10 as String;
+        Pid(i32) pid = 16 as Int32;
     }
 }
 
@@ -798,30 +589,12 @@ impl SchedProcessWaitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedProcessWaitFtraceEvent` where it lies, field by field.
-pub type SchedProcessWaitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedProcessWaitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedProcessWaitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedProcessWaitFtraceEventField<'a> {
-    Comm(&'a str),
-    Pid(i32),
-    Prio(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedProcessWaitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Comm(f.string()?),
-            16 => Self::Pid(f.int32()?),
-            24 => Self::Prio(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedProcessWaitFtraceEvent": SchedProcessWaitFtraceEventReader, SchedProcessWaitFtraceEventField, SchedProcessWaitFtraceEventTable;
+    one {
+        Comm(&'a str) comm = 10 as String;
+        Pid(i32) pid = 16 as Int32;
+        Prio(i32) prio = 24 as Int32;
     }
 }
 
@@ -865,32 +638,13 @@ impl SchedPiSetprioFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedPiSetprioFtraceEvent` where it lies, field by field.
-pub type SchedPiSetprioFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedPiSetprioFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedPiSetprioFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedPiSetprioFtraceEventField<'a> {
-    Comm(&'a str),
-    Newprio(i32),
-    Oldprio(i32),
-    Pid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedPiSetprioFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Comm(f.string()?),
-            16 => Self::Newprio(f.int32()?),
-            24 => Self::Oldprio(f.int32()?),
-            32 => Self::Pid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedPiSetprioFtraceEvent": SchedPiSetprioFtraceEventReader, SchedPiSetprioFtraceEventField, SchedPiSetprioFtraceEventTable;
+    one {
+        Comm(&'a str) comm = 10 as String;
+        Newprio(i32) newprio = 16 as Int32;
+        Oldprio(i32) oldprio = 24 as Int32;
+        Pid(i32) pid = 32 as Int32;
     }
 }
 
@@ -957,54 +711,24 @@ impl SchedCpuUtilCfsFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedCpuUtilCfsFtraceEvent` where it lies, field by field.
-pub type SchedCpuUtilCfsFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedCpuUtilCfsFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedCpuUtilCfsFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedCpuUtilCfsFtraceEventField<'a> {
-    Active(i32),
-    Capacity(u64),
-    CapacityOrig(u64),
-    Cpu(u32),
-    CpuImportance(u64),
-    CpuUtil(u64),
-    ExitLat(u32),
-    GroupCapacity(u64),
-    GrpOverutilized(u32),
-    IdleCpu(u32),
-    NrRunning(u32),
-    SpareCap(i64),
-    TaskFits(u32),
-    WakeGroupUtil(u64),
-    WakeUtil(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedCpuUtilCfsFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Active(f.int32()?),
-            16 => Self::Capacity(f.uint64()?),
-            24 => Self::CapacityOrig(f.uint64()?),
-            32 => Self::Cpu(f.uint32()?),
-            40 => Self::CpuImportance(f.uint64()?),
-            48 => Self::CpuUtil(f.uint64()?),
-            56 => Self::ExitLat(f.uint32()?),
-            64 => Self::GroupCapacity(f.uint64()?),
-            72 => Self::GrpOverutilized(f.uint32()?),
-            80 => Self::IdleCpu(f.uint32()?),
-            88 => Self::NrRunning(f.uint32()?),
-            96 => Self::SpareCap(f.int64()?),
-            104 => Self::TaskFits(f.uint32()?),
-            112 => Self::WakeGroupUtil(f.uint64()?),
-            120 => Self::WakeUtil(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedCpuUtilCfsFtraceEvent": SchedCpuUtilCfsFtraceEventReader, SchedCpuUtilCfsFtraceEventField, SchedCpuUtilCfsFtraceEventTable;
+    one {
+        Active(i32) active = 8 as Int32;
+        Capacity(u64) capacity = 16 as Uint64;
+        CapacityOrig(u64) capacity_orig = 24 as Uint64;
+        Cpu(u32) cpu = 32 as Uint32;
+        CpuImportance(u64) cpu_importance = 40 as Uint64;
+        CpuUtil(u64) cpu_util = 48 as Uint64;
+        ExitLat(u32) exit_lat = 56 as Uint32;
+        GroupCapacity(u64) group_capacity = 64 as Uint64;
+        GrpOverutilized(u32) grp_overutilized = 72 as Uint32;
+        IdleCpu(u32) idle_cpu = 80 as Uint32;
+        NrRunning(u32) nr_running = 88 as Uint32;
+        SpareCap(i64) spare_cap = 96 as Int64;
+        TaskFits(u32) task_fits = 104 as Uint32;
+        WakeGroupUtil(u64) wake_group_util = 112 as Uint64;
+        WakeUtil(u64) wake_util = 120 as Uint64;
     }
 }
 
@@ -1066,38 +790,16 @@ impl SchedMigrateTaskFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedMigrateTaskFtraceEvent` where it lies, field by field.
-pub type SchedMigrateTaskFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedMigrateTaskFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedMigrateTaskFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedMigrateTaskFtraceEventField<'a> {
-    Comm(&'a str),
-    Pid(i32),
-    Prio(i32),
-    OrigCpu(i32),
-    DestCpu(i32),
-    Running(i32),
-    Load(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedMigrateTaskFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Comm(f.string()?),
-            16 => Self::Pid(f.int32()?),
-            24 => Self::Prio(f.int32()?),
-            32 => Self::OrigCpu(f.int32()?),
-            40 => Self::DestCpu(f.int32()?),
-            48 => Self::Running(f.int32()?),
-            56 => Self::Load(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedMigrateTaskFtraceEvent": SchedMigrateTaskFtraceEventReader, SchedMigrateTaskFtraceEventField, SchedMigrateTaskFtraceEventTable;
+    one {
+        Comm(&'a str) comm = 10 as String;
+        Pid(i32) pid = 16 as Int32;
+        Prio(i32) prio = 24 as Int32;
+        OrigCpu(i32) orig_cpu = 32 as Int32;
+        DestCpu(i32) dest_cpu = 40 as Int32;
+        Running(i32) running = 48 as Int32;
+        Load(u32) load = 56 as Uint32;
     }
 }
 
@@ -1147,34 +849,14 @@ impl SchedWakeupTaskAttrFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedWakeupTaskAttrFtraceEvent` where it lies, field by field.
-pub type SchedWakeupTaskAttrFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedWakeupTaskAttrFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedWakeupTaskAttrFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedWakeupTaskAttrFtraceEventField<'a> {
-    Pid(i32),
-    CpuAffinity(u64),
-    TaskUtil(u64),
-    UclampMin(u64),
-    Vruntime(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedWakeupTaskAttrFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            16 => Self::CpuAffinity(f.uint64()?),
-            24 => Self::TaskUtil(f.uint64()?),
-            32 => Self::UclampMin(f.uint64()?),
-            40 => Self::Vruntime(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedWakeupTaskAttrFtraceEvent": SchedWakeupTaskAttrFtraceEventReader, SchedWakeupTaskAttrFtraceEventField, SchedWakeupTaskAttrFtraceEventTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+        CpuAffinity(u64) cpu_affinity = 16 as Uint64;
+        TaskUtil(u64) task_util = 24 as Uint64;
+        UclampMin(u64) uclamp_min = 32 as Uint64;
+        Vruntime(u64) vruntime = 40 as Uint64;
     }
 }
 
@@ -1220,32 +902,13 @@ impl SchedGroupTrackerFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SchedGroupTrackerFtraceEvent` where it lies, field by field.
-pub type SchedGroupTrackerFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SchedGroupTrackerFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SchedGroupTrackerFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SchedGroupTrackerFtraceEventField<'a> {
-    Comm(&'a str),
-    Pid(i32),
-    Group(&'a str),
-    GroupNum(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SchedGroupTrackerFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Comm(f.string()?),
-            16 => Self::Pid(f.int32()?),
-            26 => Self::Group(f.string()?),
-            32 => Self::GroupNum(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SchedGroupTrackerFtraceEvent": SchedGroupTrackerFtraceEventReader, SchedGroupTrackerFtraceEventField, SchedGroupTrackerFtraceEventTable;
+    one {
+        Comm(&'a str) comm = 10 as String;
+        Pid(i32) pid = 16 as Int32;
+        Group(&'a str) group = 26 as String;
+        GroupNum(i32) group_num = 32 as Int32;
     }
 }
 

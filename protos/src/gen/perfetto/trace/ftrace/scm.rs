@@ -31,30 +31,12 @@ impl ScmCallStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ScmCallStartFtraceEvent` where it lies, field by field.
-pub type ScmCallStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    ScmCallStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.ScmCallStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ScmCallStartFtraceEventField<'a> {
-    Arginfo(u32),
-    X0(u64),
-    X5(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ScmCallStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Arginfo(f.uint32()?),
-            16 => Self::X0(f.uint64()?),
-            24 => Self::X5(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ScmCallStartFtraceEvent": ScmCallStartFtraceEventReader, ScmCallStartFtraceEventField, ScmCallStartFtraceEventTable;
+    one {
+        Arginfo(u32) arginfo = 8 as Uint32;
+        X0(u64) x0 = 16 as Uint64;
+        X5(u64) x5 = 24 as Uint64;
     }
 }
 
@@ -90,25 +72,8 @@ impl ScmCallEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ScmCallEndFtraceEvent` where it lies, field by field.
-pub type ScmCallEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    ScmCallEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.ScmCallEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ScmCallEndFtraceEventField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ScmCallEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.ScmCallEndFtraceEvent": ScmCallEndFtraceEventReader, ScmCallEndFtraceEventField, ScmCallEndFtraceEventTable;
 }
 
 #[cfg(feature = "text")]

@@ -55,50 +55,22 @@ impl ScsiDispatchCmdErrorFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ScsiDispatchCmdErrorFtraceEvent` where it lies, field by field.
-pub type ScsiDispatchCmdErrorFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    ScsiDispatchCmdErrorFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.ScsiDispatchCmdErrorFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ScsiDispatchCmdErrorFtraceEventField<'a> {
-    HostNo(u32),
-    Channel(u32),
-    Id(u32),
-    Lun(u32),
-    Rtn(i32),
-    Opcode(u32),
-    CmdLen(u32),
-    DataSglen(u32),
-    ProtSglen(u32),
-    ProtOp(u32),
-    DriverTag(i32),
-    SchedulerTag(i32),
-    Cmnd(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ScsiDispatchCmdErrorFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::HostNo(f.uint32()?),
-            16 => Self::Channel(f.uint32()?),
-            24 => Self::Id(f.uint32()?),
-            32 => Self::Lun(f.uint32()?),
-            40 => Self::Rtn(f.int32()?),
-            48 => Self::Opcode(f.uint32()?),
-            56 => Self::CmdLen(f.uint32()?),
-            64 => Self::DataSglen(f.uint32()?),
-            72 => Self::ProtSglen(f.uint32()?),
-            80 => Self::ProtOp(f.uint32()?),
-            96 => Self::DriverTag(f.int32()?),
-            104 => Self::SchedulerTag(f.int32()?),
-            114 => Self::Cmnd(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ScsiDispatchCmdErrorFtraceEvent": ScsiDispatchCmdErrorFtraceEventReader, ScsiDispatchCmdErrorFtraceEventField, ScsiDispatchCmdErrorFtraceEventTable;
+    one {
+        HostNo(u32) host_no = 8 as Uint32;
+        Channel(u32) channel = 16 as Uint32;
+        Id(u32) id = 24 as Uint32;
+        Lun(u32) lun = 32 as Uint32;
+        Rtn(i32) rtn = 40 as Int32;
+        Opcode(u32) opcode = 48 as Uint32;
+        CmdLen(u32) cmd_len = 56 as Uint32;
+        DataSglen(u32) data_sglen = 64 as Uint32;
+        ProtSglen(u32) prot_sglen = 72 as Uint32;
+        ProtOp(u32) prot_op = 80 as Uint32;
+        DriverTag(i32) driver_tag = 96 as Int32;
+        SchedulerTag(i32) scheduler_tag = 104 as Int32;
+        Cmnd(&'a [u8]) cmnd = 114 as Bytes;
     }
 }
 
@@ -180,56 +152,25 @@ impl ScsiDispatchCmdTimeoutFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent` where it lies, field by field.
-pub type ScsiDispatchCmdTimeoutFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    ScsiDispatchCmdTimeoutFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ScsiDispatchCmdTimeoutFtraceEventField<'a> {
-    HostNo(u32),
-    Channel(u32),
-    Id(u32),
-    Lun(u32),
-    Result(i32),
-    Opcode(u32),
-    CmdLen(u32),
-    DataSglen(u32),
-    ProtSglen(u32),
-    ProtOp(u32),
-    DriverTag(i32),
-    SchedulerTag(i32),
-    SenseKey(u32),
-    Asc(u32),
-    Ascq(u32),
-    Cmnd(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ScsiDispatchCmdTimeoutFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::HostNo(f.uint32()?),
-            16 => Self::Channel(f.uint32()?),
-            24 => Self::Id(f.uint32()?),
-            32 => Self::Lun(f.uint32()?),
-            40 => Self::Result(f.int32()?),
-            48 => Self::Opcode(f.uint32()?),
-            56 => Self::CmdLen(f.uint32()?),
-            64 => Self::DataSglen(f.uint32()?),
-            72 => Self::ProtSglen(f.uint32()?),
-            80 => Self::ProtOp(f.uint32()?),
-            96 => Self::DriverTag(f.int32()?),
-            104 => Self::SchedulerTag(f.int32()?),
-            112 => Self::SenseKey(f.uint32()?),
-            120 => Self::Asc(f.uint32()?),
-            128 => Self::Ascq(f.uint32()?),
-            138 => Self::Cmnd(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent": ScsiDispatchCmdTimeoutFtraceEventReader, ScsiDispatchCmdTimeoutFtraceEventField, ScsiDispatchCmdTimeoutFtraceEventTable;
+    one {
+        HostNo(u32) host_no = 8 as Uint32;
+        Channel(u32) channel = 16 as Uint32;
+        Id(u32) id = 24 as Uint32;
+        Lun(u32) lun = 32 as Uint32;
+        Result(i32) result = 40 as Int32;
+        Opcode(u32) opcode = 48 as Uint32;
+        CmdLen(u32) cmd_len = 56 as Uint32;
+        DataSglen(u32) data_sglen = 64 as Uint32;
+        ProtSglen(u32) prot_sglen = 72 as Uint32;
+        ProtOp(u32) prot_op = 80 as Uint32;
+        DriverTag(i32) driver_tag = 96 as Int32;
+        SchedulerTag(i32) scheduler_tag = 104 as Int32;
+        SenseKey(u32) sense_key = 112 as Uint32;
+        Asc(u32) asc = 120 as Uint32;
+        Ascq(u32) ascq = 128 as Uint32;
+        Cmnd(&'a [u8]) cmnd = 138 as Bytes;
     }
 }
 
@@ -280,26 +221,10 @@ impl ScsiEhWakeupFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ScsiEhWakeupFtraceEvent` where it lies, field by field.
-pub type ScsiEhWakeupFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    ScsiEhWakeupFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.ScsiEhWakeupFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ScsiEhWakeupFtraceEventField<'a> {
-    HostNo(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ScsiEhWakeupFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::HostNo(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ScsiEhWakeupFtraceEvent": ScsiEhWakeupFtraceEventReader, ScsiEhWakeupFtraceEventField, ScsiEhWakeupFtraceEventTable;
+    one {
+        HostNo(u32) host_no = 8 as Uint32;
     }
 }
 

@@ -35,34 +35,14 @@ impl SdeTracingMarkWriteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SdeTracingMarkWriteFtraceEvent` where it lies, field by field.
-pub type SdeTracingMarkWriteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SdeTracingMarkWriteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SdeTracingMarkWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SdeTracingMarkWriteFtraceEventField<'a> {
-    Pid(i32),
-    TraceName(&'a str),
-    TraceType(u32),
-    Value(i32),
-    TraceBegin(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SdeTracingMarkWriteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            18 => Self::TraceName(f.string()?),
-            24 => Self::TraceType(f.uint32()?),
-            32 => Self::Value(f.int32()?),
-            40 => Self::TraceBegin(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SdeTracingMarkWriteFtraceEvent": SdeTracingMarkWriteFtraceEventReader, SdeTracingMarkWriteFtraceEventField, SdeTracingMarkWriteFtraceEventTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+        TraceName(&'a str) trace_name = 18 as String;
+        TraceType(u32) trace_type = 24 as Uint32;
+        Value(i32) value = 32 as Int32;
+        TraceBegin(u32) trace_begin = 40 as Uint32;
     }
 }
 
@@ -136,60 +116,27 @@ impl SdeSdeEvtlogFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SdeSdeEvtlogFtraceEvent` where it lies, field by field.
-pub type SdeSdeEvtlogFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SdeSdeEvtlogFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SdeSdeEvtlogFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SdeSdeEvtlogFtraceEventField<'a> {
-    EvtlogTag(&'a str),
-    Pid(i32),
-    TagId(u32),
-    D00(u32),
-    D01(u32),
-    D02(u32),
-    D03(u32),
-    D04(u32),
-    D05(u32),
-    D06(u32),
-    D07(u32),
-    D08(u32),
-    D09(u32),
-    D10(u32),
-    D11(u32),
-    D12(u32),
-    D13(u32),
-    D14(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SdeSdeEvtlogFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::EvtlogTag(f.string()?),
-            16 => Self::Pid(f.int32()?),
-            24 => Self::TagId(f.uint32()?),
-            32 => Self::D00(f.uint32()?),
-            40 => Self::D01(f.uint32()?),
-            48 => Self::D02(f.uint32()?),
-            56 => Self::D03(f.uint32()?),
-            64 => Self::D04(f.uint32()?),
-            72 => Self::D05(f.uint32()?),
-            80 => Self::D06(f.uint32()?),
-            88 => Self::D07(f.uint32()?),
-            96 => Self::D08(f.uint32()?),
-            104 => Self::D09(f.uint32()?),
-            112 => Self::D10(f.uint32()?),
-            120 => Self::D11(f.uint32()?),
-            128 => Self::D12(f.uint32()?),
-            136 => Self::D13(f.uint32()?),
-            144 => Self::D14(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SdeSdeEvtlogFtraceEvent": SdeSdeEvtlogFtraceEventReader, SdeSdeEvtlogFtraceEventField, SdeSdeEvtlogFtraceEventTable;
+    one {
+        EvtlogTag(&'a str) evtlog_tag = 10 as String;
+        Pid(i32) pid = 16 as Int32;
+        TagId(u32) tag_id = 24 as Uint32;
+        D00(u32) d00 = 32 as Uint32;
+        D01(u32) d01 = 40 as Uint32;
+        D02(u32) d02 = 48 as Uint32;
+        D03(u32) d03 = 56 as Uint32;
+        D04(u32) d04 = 64 as Uint32;
+        D05(u32) d05 = 72 as Uint32;
+        D06(u32) d06 = 80 as Uint32;
+        D07(u32) d07 = 88 as Uint32;
+        D08(u32) d08 = 96 as Uint32;
+        D09(u32) d09 = 104 as Uint32;
+        D10(u32) d10 = 112 as Uint32;
+        D11(u32) d11 = 120 as Uint32;
+        D12(u32) d12 = 128 as Uint32;
+        D13(u32) d13 = 136 as Uint32;
+        D14(u32) d14 = 144 as Uint32;
     }
 }
 
@@ -256,40 +203,17 @@ impl SdeSdePerfCalcCrtcFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent` where it lies, field by field.
-pub type SdeSdePerfCalcCrtcFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SdeSdePerfCalcCrtcFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SdeSdePerfCalcCrtcFtraceEventField<'a> {
-    BwCtlEbi(u64),
-    BwCtlLlcc(u64),
-    BwCtlMnoc(u64),
-    CoreClkRate(u32),
-    Crtc(u32),
-    IbEbi(u64),
-    IbLlcc(u64),
-    IbMnoc(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SdeSdePerfCalcCrtcFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BwCtlEbi(f.uint64()?),
-            16 => Self::BwCtlLlcc(f.uint64()?),
-            24 => Self::BwCtlMnoc(f.uint64()?),
-            32 => Self::CoreClkRate(f.uint32()?),
-            40 => Self::Crtc(f.uint32()?),
-            48 => Self::IbEbi(f.uint64()?),
-            56 => Self::IbLlcc(f.uint64()?),
-            64 => Self::IbMnoc(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent": SdeSdePerfCalcCrtcFtraceEventReader, SdeSdePerfCalcCrtcFtraceEventField, SdeSdePerfCalcCrtcFtraceEventTable;
+    one {
+        BwCtlEbi(u64) bw_ctl_ebi = 8 as Uint64;
+        BwCtlLlcc(u64) bw_ctl_llcc = 16 as Uint64;
+        BwCtlMnoc(u64) bw_ctl_mnoc = 24 as Uint64;
+        CoreClkRate(u32) core_clk_rate = 32 as Uint32;
+        Crtc(u32) crtc = 40 as Uint32;
+        IbEbi(u64) ib_ebi = 48 as Uint64;
+        IbLlcc(u64) ib_llcc = 56 as Uint64;
+        IbMnoc(u64) ib_mnoc = 64 as Uint64;
     }
 }
 
@@ -354,48 +278,21 @@ impl SdeSdePerfCrtcUpdateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent` where it lies, field by field.
-pub type SdeSdePerfCrtcUpdateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SdeSdePerfCrtcUpdateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SdeSdePerfCrtcUpdateFtraceEventField<'a> {
-    BwCtlEbi(u64),
-    BwCtlLlcc(u64),
-    BwCtlMnoc(u64),
-    CoreClkRate(u32),
-    Crtc(u32),
-    Params(i32),
-    PerPipeIbEbi(u64),
-    PerPipeIbLlcc(u64),
-    PerPipeIbMnoc(u64),
-    StopReq(u32),
-    UpdateBus(u32),
-    UpdateClk(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SdeSdePerfCrtcUpdateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BwCtlEbi(f.uint64()?),
-            16 => Self::BwCtlLlcc(f.uint64()?),
-            24 => Self::BwCtlMnoc(f.uint64()?),
-            32 => Self::CoreClkRate(f.uint32()?),
-            40 => Self::Crtc(f.uint32()?),
-            48 => Self::Params(f.int32()?),
-            56 => Self::PerPipeIbEbi(f.uint64()?),
-            64 => Self::PerPipeIbLlcc(f.uint64()?),
-            72 => Self::PerPipeIbMnoc(f.uint64()?),
-            80 => Self::StopReq(f.uint32()?),
-            88 => Self::UpdateBus(f.uint32()?),
-            96 => Self::UpdateClk(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent": SdeSdePerfCrtcUpdateFtraceEventReader, SdeSdePerfCrtcUpdateFtraceEventField, SdeSdePerfCrtcUpdateFtraceEventTable;
+    one {
+        BwCtlEbi(u64) bw_ctl_ebi = 8 as Uint64;
+        BwCtlLlcc(u64) bw_ctl_llcc = 16 as Uint64;
+        BwCtlMnoc(u64) bw_ctl_mnoc = 24 as Uint64;
+        CoreClkRate(u32) core_clk_rate = 32 as Uint32;
+        Crtc(u32) crtc = 40 as Uint32;
+        Params(i32) params = 48 as Int32;
+        PerPipeIbEbi(u64) per_pipe_ib_ebi = 56 as Uint64;
+        PerPipeIbLlcc(u64) per_pipe_ib_llcc = 64 as Uint64;
+        PerPipeIbMnoc(u64) per_pipe_ib_mnoc = 72 as Uint64;
+        StopReq(u32) stop_req = 80 as Uint32;
+        UpdateBus(u32) update_bus = 88 as Uint32;
+        UpdateClk(u32) update_clk = 96 as Uint32;
     }
 }
 
@@ -452,36 +349,15 @@ impl SdeSdePerfSetQosLutsFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent` where it lies, field by field.
-pub type SdeSdePerfSetQosLutsFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SdeSdePerfSetQosLutsFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SdeSdePerfSetQosLutsFtraceEventField<'a> {
-    Fl(u32),
-    Fmt(u32),
-    Lut(u64),
-    LutUsage(u32),
-    Pnum(u32),
-    Rt(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SdeSdePerfSetQosLutsFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Fl(f.uint32()?),
-            16 => Self::Fmt(f.uint32()?),
-            24 => Self::Lut(f.uint64()?),
-            32 => Self::LutUsage(f.uint32()?),
-            40 => Self::Pnum(f.uint32()?),
-            48 => Self::Rt(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent": SdeSdePerfSetQosLutsFtraceEventReader, SdeSdePerfSetQosLutsFtraceEventField, SdeSdePerfSetQosLutsFtraceEventTable;
+    one {
+        Fl(u32) fl = 8 as Uint32;
+        Fmt(u32) fmt = 16 as Uint32;
+        Lut(u64) lut = 24 as Uint64;
+        LutUsage(u32) lut_usage = 32 as Uint32;
+        Pnum(u32) pnum = 40 as Uint32;
+        Rt(u32) rt = 48 as Uint32;
     }
 }
 
@@ -528,32 +404,13 @@ impl SdeSdePerfUpdateBusFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SdeSdePerfUpdateBusFtraceEvent` where it lies, field by field.
-pub type SdeSdePerfUpdateBusFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SdeSdePerfUpdateBusFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SdeSdePerfUpdateBusFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SdeSdePerfUpdateBusFtraceEventField<'a> {
-    AbQuota(u64),
-    BusId(u32),
-    Client(i32),
-    IbQuota(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SdeSdePerfUpdateBusFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AbQuota(f.uint64()?),
-            16 => Self::BusId(f.uint32()?),
-            24 => Self::Client(f.int32()?),
-            32 => Self::IbQuota(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SdeSdePerfUpdateBusFtraceEvent": SdeSdePerfUpdateBusFtraceEventReader, SdeSdePerfUpdateBusFtraceEventField, SdeSdePerfUpdateBusFtraceEventTable;
+    one {
+        AbQuota(u64) ab_quota = 8 as Uint64;
+        BusId(u32) bus_id = 16 as Uint32;
+        Client(i32) client = 24 as Int32;
+        IbQuota(u64) ib_quota = 32 as Uint64;
     }
 }
 

@@ -31,30 +31,12 @@ impl SignalDeliverFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SignalDeliverFtraceEvent` where it lies, field by field.
-pub type SignalDeliverFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SignalDeliverFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SignalDeliverFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SignalDeliverFtraceEventField<'a> {
-    Code(i32),
-    SaFlags(u64),
-    Sig(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SignalDeliverFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Code(f.int32()?),
-            16 => Self::SaFlags(f.uint64()?),
-            24 => Self::Sig(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SignalDeliverFtraceEvent": SignalDeliverFtraceEventReader, SignalDeliverFtraceEventField, SignalDeliverFtraceEventTable;
+    one {
+        Code(i32) code = 8 as Int32;
+        SaFlags(u64) sa_flags = 16 as Uint64;
+        Sig(i32) sig = 24 as Int32;
     }
 }
 
@@ -102,36 +84,15 @@ impl SignalGenerateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SignalGenerateFtraceEvent` where it lies, field by field.
-pub type SignalGenerateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SignalGenerateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SignalGenerateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SignalGenerateFtraceEventField<'a> {
-    Code(i32),
-    Comm(&'a str),
-    Group(i32),
-    Pid(i32),
-    Result(i32),
-    Sig(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SignalGenerateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Code(f.int32()?),
-            18 => Self::Comm(f.string()?),
-            24 => Self::Group(f.int32()?),
-            32 => Self::Pid(f.int32()?),
-            40 => Self::Result(f.int32()?),
-            48 => Self::Sig(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SignalGenerateFtraceEvent": SignalGenerateFtraceEventReader, SignalGenerateFtraceEventField, SignalGenerateFtraceEventTable;
+    one {
+        Code(i32) code = 8 as Int32;
+        Comm(&'a str) comm = 18 as String;
+        Group(i32) group = 24 as Int32;
+        Pid(i32) pid = 32 as Int32;
+        Result(i32) result = 40 as Int32;
+        Sig(i32) sig = 48 as Int32;
     }
 }
 

@@ -31,30 +31,12 @@ impl KfreeSkbFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.KfreeSkbFtraceEvent` where it lies, field by field.
-pub type KfreeSkbFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    KfreeSkbFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.KfreeSkbFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum KfreeSkbFtraceEventField<'a> {
-    Location(u64),
-    Protocol(u32),
-    Skbaddr(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for KfreeSkbFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Location(f.uint64()?),
-            16 => Self::Protocol(f.uint32()?),
-            24 => Self::Skbaddr(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.KfreeSkbFtraceEvent": KfreeSkbFtraceEventReader, KfreeSkbFtraceEventField, KfreeSkbFtraceEventTable;
+    one {
+        Location(u64) location = 8 as Uint64;
+        Protocol(u32) protocol = 16 as Uint32;
+        Skbaddr(u64) skbaddr = 24 as Uint64;
     }
 }
 

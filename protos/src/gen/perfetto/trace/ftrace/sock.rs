@@ -43,42 +43,18 @@ impl InetSockSetStateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InetSockSetStateFtraceEvent` where it lies, field by field.
-pub type InetSockSetStateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    InetSockSetStateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.InetSockSetStateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum InetSockSetStateFtraceEventField<'a> {
-    Daddr(u32),
-    Dport(u32),
-    Family(u32),
-    Newstate(i32),
-    Oldstate(i32),
-    Protocol(u32),
-    Saddr(u32),
-    Skaddr(u64),
-    Sport(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InetSockSetStateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Daddr(f.uint32()?),
-            16 => Self::Dport(f.uint32()?),
-            24 => Self::Family(f.uint32()?),
-            32 => Self::Newstate(f.int32()?),
-            40 => Self::Oldstate(f.int32()?),
-            48 => Self::Protocol(f.uint32()?),
-            56 => Self::Saddr(f.uint32()?),
-            64 => Self::Skaddr(f.uint64()?),
-            72 => Self::Sport(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InetSockSetStateFtraceEvent": InetSockSetStateFtraceEventReader, InetSockSetStateFtraceEventField, InetSockSetStateFtraceEventTable;
+    one {
+        Daddr(u32) daddr = 8 as Uint32;
+        Dport(u32) dport = 16 as Uint32;
+        Family(u32) family = 24 as Uint32;
+        Newstate(i32) newstate = 32 as Int32;
+        Oldstate(i32) oldstate = 40 as Int32;
+        Protocol(u32) protocol = 48 as Uint32;
+        Saddr(u32) saddr = 56 as Uint32;
+        Skaddr(u64) skaddr = 64 as Uint64;
+        Sport(u32) sport = 72 as Uint32;
     }
 }
 

@@ -29,25 +29,11 @@ impl SyncPtFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SyncPtFtraceEvent` where it lies, field by field.
-pub type SyncPtFtraceEventReader<'a> = rt::TypedReader<'a, SyncPtFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.SyncPtFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SyncPtFtraceEventField<'a> {
-    Timeline(&'a str),
-    Value(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SyncPtFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Timeline(f.string()?),
-            18 => Self::Value(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SyncPtFtraceEvent": SyncPtFtraceEventReader, SyncPtFtraceEventField, SyncPtFtraceEventTable;
+    one {
+        Timeline(&'a str) timeline = 10 as String;
+        Value(&'a str) value = 18 as String;
     }
 }
 
@@ -86,28 +72,11 @@ impl SyncTimelineFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SyncTimelineFtraceEvent` where it lies, field by field.
-pub type SyncTimelineFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SyncTimelineFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SyncTimelineFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SyncTimelineFtraceEventField<'a> {
-    Name(&'a str),
-    Value(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SyncTimelineFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            18 => Self::Value(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SyncTimelineFtraceEvent": SyncTimelineFtraceEventReader, SyncTimelineFtraceEventField, SyncTimelineFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Value(&'a str) value = 18 as String;
     }
 }
 
@@ -148,30 +117,12 @@ impl SyncWaitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SyncWaitFtraceEvent` where it lies, field by field.
-pub type SyncWaitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SyncWaitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SyncWaitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SyncWaitFtraceEventField<'a> {
-    Name(&'a str),
-    Status(i32),
-    Begin(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SyncWaitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Status(f.int32()?),
-            24 => Self::Begin(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SyncWaitFtraceEvent": SyncWaitFtraceEventReader, SyncWaitFtraceEventField, SyncWaitFtraceEventTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Status(i32) status = 16 as Int32;
+        Begin(u32) begin = 24 as Uint32;
     }
 }
 

@@ -33,32 +33,13 @@ impl RssStatThrottledFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.RssStatThrottledFtraceEvent` where it lies, field by field.
-pub type RssStatThrottledFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    RssStatThrottledFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.RssStatThrottledFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum RssStatThrottledFtraceEventField<'a> {
-    Curr(u32),
-    Member(i32),
-    MmId(u32),
-    Size(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for RssStatThrottledFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Curr(f.uint32()?),
-            16 => Self::Member(f.int32()?),
-            24 => Self::MmId(f.uint32()?),
-            32 => Self::Size(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.RssStatThrottledFtraceEvent": RssStatThrottledFtraceEventReader, RssStatThrottledFtraceEventField, RssStatThrottledFtraceEventTable;
+    one {
+        Curr(u32) curr = 8 as Uint32;
+        Member(i32) member = 16 as Int32;
+        MmId(u32) mm_id = 24 as Uint32;
+        Size(i64) size = 32 as Int64;
     }
 }
 
@@ -97,26 +78,10 @@ impl SuspendResumeMinimalFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SuspendResumeMinimalFtraceEvent` where it lies, field by field.
-pub type SuspendResumeMinimalFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    SuspendResumeMinimalFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.SuspendResumeMinimalFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SuspendResumeMinimalFtraceEventField<'a> {
-    Start(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SuspendResumeMinimalFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Start(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SuspendResumeMinimalFtraceEvent": SuspendResumeMinimalFtraceEventReader, SuspendResumeMinimalFtraceEventField, SuspendResumeMinimalFtraceEventTable;
+    one {
+        Start(u32) start = 8 as Uint32;
     }
 }
 

@@ -33,29 +33,13 @@ impl ZeroFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ZeroFtraceEvent` where it lies, field by field.
-pub type ZeroFtraceEventReader<'a> = rt::TypedReader<'a, ZeroFtraceEventField<'a>>;
-/// A field of a `perfetto.protos.ZeroFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ZeroFtraceEventField<'a> {
-    Flag(i32),
-    Name(&'a str),
-    Pid(i32),
-    Value(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ZeroFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Flag(f.int32()?),
-            18 => Self::Name(f.string()?),
-            24 => Self::Pid(f.int32()?),
-            32 => Self::Value(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ZeroFtraceEvent": ZeroFtraceEventReader, ZeroFtraceEventField, ZeroFtraceEventTable;
+    one {
+        Flag(i32) flag = 8 as Int32;
+        Name(&'a str) name = 18 as String;
+        Pid(i32) pid = 24 as Int32;
+        Value(i64) value = 32 as Int64;
     }
 }
 

@@ -33,32 +33,13 @@ impl TaskNewtaskFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TaskNewtaskFtraceEvent` where it lies, field by field.
-pub type TaskNewtaskFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TaskNewtaskFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TaskNewtaskFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TaskNewtaskFtraceEventField<'a> {
-    Pid(i32),
-    Comm(&'a str),
-    CloneFlags(u64),
-    OomScoreAdj(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TaskNewtaskFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            18 => Self::Comm(f.string()?),
-            24 => Self::CloneFlags(f.uint64()?),
-            32 => Self::OomScoreAdj(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TaskNewtaskFtraceEvent": TaskNewtaskFtraceEventReader, TaskNewtaskFtraceEventField, TaskNewtaskFtraceEventTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+        Comm(&'a str) comm = 18 as String;
+        CloneFlags(u64) clone_flags = 24 as Uint64;
+        OomScoreAdj(i32) oom_score_adj = 32 as Int32;
     }
 }
 
@@ -103,32 +84,13 @@ impl TaskRenameFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TaskRenameFtraceEvent` where it lies, field by field.
-pub type TaskRenameFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TaskRenameFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TaskRenameFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TaskRenameFtraceEventField<'a> {
-    Pid(i32),
-    Oldcomm(&'a str),
-    Newcomm(&'a str),
-    OomScoreAdj(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TaskRenameFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            18 => Self::Oldcomm(f.string()?),
-            26 => Self::Newcomm(f.string()?),
-            32 => Self::OomScoreAdj(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TaskRenameFtraceEvent": TaskRenameFtraceEventReader, TaskRenameFtraceEventField, TaskRenameFtraceEventTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+        Oldcomm(&'a str) oldcomm = 18 as String;
+        Newcomm(&'a str) newcomm = 26 as String;
+        OomScoreAdj(i32) oom_score_adj = 32 as Int32;
     }
 }
 

@@ -39,38 +39,16 @@ impl TcpRetransmitSkbFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TcpRetransmitSkbFtraceEvent` where it lies, field by field.
-pub type TcpRetransmitSkbFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TcpRetransmitSkbFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TcpRetransmitSkbFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TcpRetransmitSkbFtraceEventField<'a> {
-    Daddr(u32),
-    Dport(u32),
-    Saddr(u32),
-    Skaddr(u64),
-    Skbaddr(u64),
-    Sport(u32),
-    State(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TcpRetransmitSkbFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Daddr(f.uint32()?),
-            16 => Self::Dport(f.uint32()?),
-            24 => Self::Saddr(f.uint32()?),
-            32 => Self::Skaddr(f.uint64()?),
-            40 => Self::Skbaddr(f.uint64()?),
-            48 => Self::Sport(f.uint32()?),
-            56 => Self::State(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TcpRetransmitSkbFtraceEvent": TcpRetransmitSkbFtraceEventReader, TcpRetransmitSkbFtraceEventField, TcpRetransmitSkbFtraceEventTable;
+    one {
+        Daddr(u32) daddr = 8 as Uint32;
+        Dport(u32) dport = 16 as Uint32;
+        Saddr(u32) saddr = 24 as Uint32;
+        Skaddr(u64) skaddr = 32 as Uint64;
+        Skbaddr(u64) skbaddr = 40 as Uint64;
+        Sport(u32) sport = 48 as Uint32;
+        State(i32) state = 56 as Int32;
     }
 }
 

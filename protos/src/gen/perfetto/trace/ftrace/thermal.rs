@@ -33,32 +33,13 @@ impl ThermalTemperatureFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ThermalTemperatureFtraceEvent` where it lies, field by field.
-pub type ThermalTemperatureFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    ThermalTemperatureFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.ThermalTemperatureFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ThermalTemperatureFtraceEventField<'a> {
-    Id(i32),
-    Temp(i32),
-    TempPrev(i32),
-    ThermalZone(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ThermalTemperatureFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.int32()?),
-            16 => Self::Temp(f.int32()?),
-            24 => Self::TempPrev(f.int32()?),
-            34 => Self::ThermalZone(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ThermalTemperatureFtraceEvent": ThermalTemperatureFtraceEventReader, ThermalTemperatureFtraceEventField, ThermalTemperatureFtraceEventTable;
+    one {
+        Id(i32) id = 8 as Int32;
+        Temp(i32) temp = 16 as Int32;
+        TempPrev(i32) temp_prev = 24 as Int32;
+        ThermalZone(&'a str) thermal_zone = 34 as String;
     }
 }
 
@@ -99,28 +80,11 @@ impl CdevUpdateFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CdevUpdateFtraceEvent` where it lies, field by field.
-pub type CdevUpdateFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    CdevUpdateFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.CdevUpdateFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum CdevUpdateFtraceEventField<'a> {
-    Target(u64),
-    Type(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CdevUpdateFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Target(f.uint64()?),
-            18 => Self::Type(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CdevUpdateFtraceEvent": CdevUpdateFtraceEventReader, CdevUpdateFtraceEventField, CdevUpdateFtraceEventTable;
+    one {
+        Target(u64) target = 8 as Uint64;
+        Type(&'a str) r#type = 18 as String;
     }
 }
 

@@ -48,46 +48,20 @@ impl ThermalExynosAcpmBulkFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ThermalExynosAcpmBulkFtraceEvent` where it lies, field by field.
-pub type ThermalExynosAcpmBulkFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    ThermalExynosAcpmBulkFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.ThermalExynosAcpmBulkFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ThermalExynosAcpmBulkFtraceEventField<'a> {
-    TzId(u32),
-    CurrentTemp(u32),
-    CtrlTemp(u32),
-    CdevState(u32),
-    PidEtP(i32),
-    PidPowerRange(i32),
-    PidP(i32),
-    PidI(i32),
-    KP(i32),
-    KI(i32),
-    Timestamp(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ThermalExynosAcpmBulkFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TzId(f.uint32()?),
-            16 => Self::CurrentTemp(f.uint32()?),
-            24 => Self::CtrlTemp(f.uint32()?),
-            32 => Self::CdevState(f.uint32()?),
-            40 => Self::PidEtP(f.int32()?),
-            48 => Self::PidPowerRange(f.int32()?),
-            56 => Self::PidP(f.int32()?),
-            64 => Self::PidI(f.int32()?),
-            72 => Self::KP(f.int32()?),
-            80 => Self::KI(f.int32()?),
-            88 => Self::Timestamp(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ThermalExynosAcpmBulkFtraceEvent": ThermalExynosAcpmBulkFtraceEventReader, ThermalExynosAcpmBulkFtraceEventField, ThermalExynosAcpmBulkFtraceEventTable;
+    one {
+        TzId(u32) tz_id = 8 as Uint32;
+        CurrentTemp(u32) current_temp = 16 as Uint32;
+        CtrlTemp(u32) ctrl_temp = 24 as Uint32;
+        CdevState(u32) cdev_state = 32 as Uint32;
+        PidEtP(i32) pid_et_p = 40 as Int32;
+        PidPowerRange(i32) pid_power_range = 48 as Int32;
+        PidP(i32) pid_p = 56 as Int32;
+        PidI(i32) pid_i = 64 as Int32;
+        KP(i32) k_p = 72 as Int32;
+        KI(i32) k_i = 80 as Int32;
+        Timestamp(u64) timestamp = 88 as Uint64;
     }
 }
 
@@ -145,38 +119,16 @@ impl ThermalExynosAcpmHighOverheadFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent` where it lies, field by field.
-pub type ThermalExynosAcpmHighOverheadFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    ThermalExynosAcpmHighOverheadFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ThermalExynosAcpmHighOverheadFtraceEventField<'a> {
-    TzId(i32),
-    CurrentTemp(u32),
-    CtrlTemp(u32),
-    CdevState(u32),
-    PidEtP(i32),
-    KP(i32),
-    KI(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ThermalExynosAcpmHighOverheadFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TzId(f.int32()?),
-            16 => Self::CurrentTemp(f.uint32()?),
-            24 => Self::CtrlTemp(f.uint32()?),
-            32 => Self::CdevState(f.uint32()?),
-            40 => Self::PidEtP(f.int32()?),
-            48 => Self::KP(f.int32()?),
-            56 => Self::KI(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent": ThermalExynosAcpmHighOverheadFtraceEventReader, ThermalExynosAcpmHighOverheadFtraceEventField, ThermalExynosAcpmHighOverheadFtraceEventTable;
+    one {
+        TzId(i32) tz_id = 8 as Int32;
+        CurrentTemp(u32) current_temp = 16 as Uint32;
+        CtrlTemp(u32) ctrl_temp = 24 as Uint32;
+        CdevState(u32) cdev_state = 32 as Uint32;
+        PidEtP(i32) pid_et_p = 40 as Int32;
+        KP(i32) k_p = 48 as Int32;
+        KI(i32) k_i = 56 as Int32;
     }
 }
 

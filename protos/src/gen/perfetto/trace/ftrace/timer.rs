@@ -35,34 +35,14 @@ impl HrtimerStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HrtimerStartFtraceEvent` where it lies, field by field.
-pub type HrtimerStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HrtimerStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HrtimerStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HrtimerStartFtraceEventField<'a> {
-    Hrtimer(u64),
-    Function(u64),
-    Expires(i64),
-    Softexpires(i64),
-    Mode(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HrtimerStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Hrtimer(f.uint64()?),
-            16 => Self::Function(f.uint64()?),
-            24 => Self::Expires(f.int64()?),
-            32 => Self::Softexpires(f.int64()?),
-            40 => Self::Mode(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HrtimerStartFtraceEvent": HrtimerStartFtraceEventReader, HrtimerStartFtraceEventField, HrtimerStartFtraceEventTable;
+    one {
+        Hrtimer(u64) hrtimer = 8 as Uint64;
+        Function(u64) function = 16 as Uint64;
+        Expires(i64) expires = 24 as Int64;
+        Softexpires(i64) softexpires = 32 as Int64;
+        Mode(u32) mode = 40 as Uint32;
     }
 }
 
@@ -102,26 +82,10 @@ impl HrtimerCancelFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HrtimerCancelFtraceEvent` where it lies, field by field.
-pub type HrtimerCancelFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HrtimerCancelFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HrtimerCancelFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HrtimerCancelFtraceEventField<'a> {
-    Hrtimer(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HrtimerCancelFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Hrtimer(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HrtimerCancelFtraceEvent": HrtimerCancelFtraceEventReader, HrtimerCancelFtraceEventField, HrtimerCancelFtraceEventTable;
+    one {
+        Hrtimer(u64) hrtimer = 8 as Uint64;
     }
 }
 
@@ -159,30 +123,12 @@ impl HrtimerExpireEntryFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HrtimerExpireEntryFtraceEvent` where it lies, field by field.
-pub type HrtimerExpireEntryFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HrtimerExpireEntryFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HrtimerExpireEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HrtimerExpireEntryFtraceEventField<'a> {
-    Hrtimer(u64),
-    Now(i64),
-    Function(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HrtimerExpireEntryFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Hrtimer(f.uint64()?),
-            16 => Self::Now(f.int64()?),
-            24 => Self::Function(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HrtimerExpireEntryFtraceEvent": HrtimerExpireEntryFtraceEventReader, HrtimerExpireEntryFtraceEventField, HrtimerExpireEntryFtraceEventTable;
+    one {
+        Hrtimer(u64) hrtimer = 8 as Uint64;
+        Now(i64) now = 16 as Int64;
+        Function(u64) function = 24 as Uint64;
     }
 }
 
@@ -220,26 +166,10 @@ impl HrtimerExpireExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HrtimerExpireExitFtraceEvent` where it lies, field by field.
-pub type HrtimerExpireExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    HrtimerExpireExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.HrtimerExpireExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum HrtimerExpireExitFtraceEventField<'a> {
-    Hrtimer(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HrtimerExpireExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Hrtimer(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HrtimerExpireExitFtraceEvent": HrtimerExpireExitFtraceEventReader, HrtimerExpireExitFtraceEventField, HrtimerExpireExitFtraceEventTable;
+    one {
+        Hrtimer(u64) hrtimer = 8 as Uint64;
     }
 }
 
@@ -285,38 +215,16 @@ impl TimerStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TimerStartFtraceEvent` where it lies, field by field.
-pub type TimerStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TimerStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TimerStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TimerStartFtraceEventField<'a> {
-    Timer(u64),
-    Function(u64),
-    Expires(u64),
-    Now(u64),
-    Deferrable(u32),
-    Flags(u32),
-    BucketExpiry(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TimerStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Timer(f.uint64()?),
-            16 => Self::Function(f.uint64()?),
-            24 => Self::Expires(f.uint64()?),
-            32 => Self::Now(f.uint64()?),
-            40 => Self::Deferrable(f.uint32()?),
-            48 => Self::Flags(f.uint32()?),
-            56 => Self::BucketExpiry(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TimerStartFtraceEvent": TimerStartFtraceEventReader, TimerStartFtraceEventField, TimerStartFtraceEventTable;
+    one {
+        Timer(u64) timer = 8 as Uint64;
+        Function(u64) function = 16 as Uint64;
+        Expires(u64) expires = 24 as Uint64;
+        Now(u64) now = 32 as Uint64;
+        Deferrable(u32) deferrable = 40 as Uint32;
+        Flags(u32) flags = 48 as Uint32;
+        BucketExpiry(u64) bucket_expiry = 56 as Uint64;
     }
 }
 
@@ -358,26 +266,10 @@ impl TimerCancelFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TimerCancelFtraceEvent` where it lies, field by field.
-pub type TimerCancelFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TimerCancelFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TimerCancelFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TimerCancelFtraceEventField<'a> {
-    Timer(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TimerCancelFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Timer(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TimerCancelFtraceEvent": TimerCancelFtraceEventReader, TimerCancelFtraceEventField, TimerCancelFtraceEventTable;
+    one {
+        Timer(u64) timer = 8 as Uint64;
     }
 }
 
@@ -417,32 +309,13 @@ impl TimerExpireEntryFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TimerExpireEntryFtraceEvent` where it lies, field by field.
-pub type TimerExpireEntryFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TimerExpireEntryFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TimerExpireEntryFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TimerExpireEntryFtraceEventField<'a> {
-    Timer(u64),
-    Now(u64),
-    Function(u64),
-    Baseclk(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TimerExpireEntryFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Timer(f.uint64()?),
-            16 => Self::Now(f.uint64()?),
-            24 => Self::Function(f.uint64()?),
-            32 => Self::Baseclk(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TimerExpireEntryFtraceEvent": TimerExpireEntryFtraceEventReader, TimerExpireEntryFtraceEventField, TimerExpireEntryFtraceEventTable;
+    one {
+        Timer(u64) timer = 8 as Uint64;
+        Now(u64) now = 16 as Uint64;
+        Function(u64) function = 24 as Uint64;
+        Baseclk(u64) baseclk = 32 as Uint64;
     }
 }
 
@@ -481,26 +354,10 @@ impl TimerExpireExitFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TimerExpireExitFtraceEvent` where it lies, field by field.
-pub type TimerExpireExitFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TimerExpireExitFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TimerExpireExitFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TimerExpireExitFtraceEventField<'a> {
-    Timer(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TimerExpireExitFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Timer(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TimerExpireExitFtraceEvent": TimerExpireExitFtraceEventReader, TimerExpireExitFtraceEventField, TimerExpireExitFtraceEventTable;
+    one {
+        Timer(u64) timer = 8 as Uint64;
     }
 }
 

@@ -33,32 +33,13 @@ impl TrustySmcFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustySmcFtraceEvent` where it lies, field by field.
-pub type TrustySmcFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustySmcFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustySmcFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustySmcFtraceEventField<'a> {
-    R0(u64),
-    R1(u64),
-    R2(u64),
-    R3(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustySmcFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::R0(f.uint64()?),
-            16 => Self::R1(f.uint64()?),
-            24 => Self::R2(f.uint64()?),
-            32 => Self::R3(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustySmcFtraceEvent": TrustySmcFtraceEventReader, TrustySmcFtraceEventField, TrustySmcFtraceEventTable;
+    one {
+        R0(u64) r0 = 8 as Uint64;
+        R1(u64) r1 = 16 as Uint64;
+        R2(u64) r2 = 24 as Uint64;
+        R3(u64) r3 = 32 as Uint64;
     }
 }
 
@@ -97,26 +78,10 @@ impl TrustySmcDoneFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustySmcDoneFtraceEvent` where it lies, field by field.
-pub type TrustySmcDoneFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustySmcDoneFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustySmcDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustySmcDoneFtraceEventField<'a> {
-    Ret(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustySmcDoneFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Ret(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustySmcDoneFtraceEvent": TrustySmcDoneFtraceEventReader, TrustySmcDoneFtraceEventField, TrustySmcDoneFtraceEventTable;
+    one {
+        Ret(u64) ret = 8 as Uint64;
     }
 }
 
@@ -156,32 +121,13 @@ impl TrustyStdCall32FtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyStdCall32FtraceEvent` where it lies, field by field.
-pub type TrustyStdCall32FtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyStdCall32FtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyStdCall32FtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyStdCall32FtraceEventField<'a> {
-    R0(u64),
-    R1(u64),
-    R2(u64),
-    R3(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyStdCall32FtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::R0(f.uint64()?),
-            16 => Self::R1(f.uint64()?),
-            24 => Self::R2(f.uint64()?),
-            32 => Self::R3(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyStdCall32FtraceEvent": TrustyStdCall32FtraceEventReader, TrustyStdCall32FtraceEventField, TrustyStdCall32FtraceEventTable;
+    one {
+        R0(u64) r0 = 8 as Uint64;
+        R1(u64) r1 = 16 as Uint64;
+        R2(u64) r2 = 24 as Uint64;
+        R3(u64) r3 = 32 as Uint64;
     }
 }
 
@@ -220,26 +166,10 @@ impl TrustyStdCall32DoneFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyStdCall32DoneFtraceEvent` where it lies, field by field.
-pub type TrustyStdCall32DoneFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyStdCall32DoneFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyStdCall32DoneFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyStdCall32DoneFtraceEventField<'a> {
-    Ret(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyStdCall32DoneFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Ret(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyStdCall32DoneFtraceEvent": TrustyStdCall32DoneFtraceEventReader, TrustyStdCall32DoneFtraceEventField, TrustyStdCall32DoneFtraceEventTable;
+    one {
+        Ret(i64) ret = 8 as Int64;
     }
 }
 
@@ -277,30 +207,12 @@ impl TrustyShareMemoryFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyShareMemoryFtraceEvent` where it lies, field by field.
-pub type TrustyShareMemoryFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyShareMemoryFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyShareMemoryFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyShareMemoryFtraceEventField<'a> {
-    Len(u64),
-    Lend(u32),
-    Nents(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyShareMemoryFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Len(f.uint64()?),
-            16 => Self::Lend(f.uint32()?),
-            24 => Self::Nents(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyShareMemoryFtraceEvent": TrustyShareMemoryFtraceEventReader, TrustyShareMemoryFtraceEventField, TrustyShareMemoryFtraceEventTable;
+    one {
+        Len(u64) len = 8 as Uint64;
+        Lend(u32) lend = 16 as Uint32;
+        Nents(u32) nents = 24 as Uint32;
     }
 }
 
@@ -346,34 +258,14 @@ impl TrustyShareMemoryDoneFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyShareMemoryDoneFtraceEvent` where it lies, field by field.
-pub type TrustyShareMemoryDoneFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyShareMemoryDoneFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyShareMemoryDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyShareMemoryDoneFtraceEventField<'a> {
-    Handle(u64),
-    Len(u64),
-    Lend(u32),
-    Nents(u32),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyShareMemoryDoneFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Handle(f.uint64()?),
-            16 => Self::Len(f.uint64()?),
-            24 => Self::Lend(f.uint32()?),
-            32 => Self::Nents(f.uint32()?),
-            40 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyShareMemoryDoneFtraceEvent": TrustyShareMemoryDoneFtraceEventReader, TrustyShareMemoryDoneFtraceEventField, TrustyShareMemoryDoneFtraceEventTable;
+    one {
+        Handle(u64) handle = 8 as Uint64;
+        Len(u64) len = 16 as Uint64;
+        Lend(u32) lend = 24 as Uint32;
+        Nents(u32) nents = 32 as Uint32;
+        Ret(i32) ret = 40 as Int32;
     }
 }
 
@@ -413,26 +305,10 @@ impl TrustyReclaimMemoryFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyReclaimMemoryFtraceEvent` where it lies, field by field.
-pub type TrustyReclaimMemoryFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyReclaimMemoryFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyReclaimMemoryFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyReclaimMemoryFtraceEventField<'a> {
-    Id(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyReclaimMemoryFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyReclaimMemoryFtraceEvent": TrustyReclaimMemoryFtraceEventReader, TrustyReclaimMemoryFtraceEventField, TrustyReclaimMemoryFtraceEventTable;
+    one {
+        Id(u64) id = 8 as Uint64;
     }
 }
 
@@ -468,28 +344,11 @@ impl TrustyReclaimMemoryDoneFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent` where it lies, field by field.
-pub type TrustyReclaimMemoryDoneFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyReclaimMemoryDoneFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyReclaimMemoryDoneFtraceEventField<'a> {
-    Id(u64),
-    Ret(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyReclaimMemoryDoneFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint64()?),
-            16 => Self::Ret(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent": TrustyReclaimMemoryDoneFtraceEventReader, TrustyReclaimMemoryDoneFtraceEventField, TrustyReclaimMemoryDoneFtraceEventTable;
+    one {
+        Id(u64) id = 8 as Uint64;
+        Ret(i32) ret = 16 as Int32;
     }
 }
 
@@ -523,26 +382,10 @@ impl TrustyIrqFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyIrqFtraceEvent` where it lies, field by field.
-pub type TrustyIrqFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyIrqFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyIrqFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyIrqFtraceEventField<'a> {
-    Irq(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyIrqFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Irq(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyIrqFtraceEvent": TrustyIrqFtraceEventReader, TrustyIrqFtraceEventField, TrustyIrqFtraceEventTable;
+    one {
+        Irq(i32) irq = 8 as Int32;
     }
 }
 
@@ -580,30 +423,12 @@ impl TrustyIpcHandleEventFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyIpcHandleEventFtraceEvent` where it lies, field by field.
-pub type TrustyIpcHandleEventFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyIpcHandleEventFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyIpcHandleEventFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyIpcHandleEventFtraceEventField<'a> {
-    Chan(u32),
-    EventId(u32),
-    SrvName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyIpcHandleEventFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Chan(f.uint32()?),
-            16 => Self::EventId(f.uint32()?),
-            26 => Self::SrvName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyIpcHandleEventFtraceEvent": TrustyIpcHandleEventFtraceEventReader, TrustyIpcHandleEventFtraceEventField, TrustyIpcHandleEventFtraceEventTable;
+    one {
+        Chan(u32) chan = 8 as Uint32;
+        EventId(u32) event_id = 16 as Uint32;
+        SrvName(&'a str) srv_name = 26 as String;
     }
 }
 
@@ -645,30 +470,12 @@ impl TrustyIpcConnectFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyIpcConnectFtraceEvent` where it lies, field by field.
-pub type TrustyIpcConnectFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyIpcConnectFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyIpcConnectFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyIpcConnectFtraceEventField<'a> {
-    Chan(u32),
-    Port(&'a str),
-    State(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyIpcConnectFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Chan(f.uint32()?),
-            18 => Self::Port(f.string()?),
-            24 => Self::State(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyIpcConnectFtraceEvent": TrustyIpcConnectFtraceEventReader, TrustyIpcConnectFtraceEventField, TrustyIpcConnectFtraceEventTable;
+    one {
+        Chan(u32) chan = 8 as Uint32;
+        Port(&'a str) port = 18 as String;
+        State(i32) state = 24 as Int32;
     }
 }
 
@@ -710,30 +517,12 @@ impl TrustyIpcConnectEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyIpcConnectEndFtraceEvent` where it lies, field by field.
-pub type TrustyIpcConnectEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyIpcConnectEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyIpcConnectEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyIpcConnectEndFtraceEventField<'a> {
-    Chan(u32),
-    Err(i32),
-    State(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyIpcConnectEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Chan(f.uint32()?),
-            16 => Self::Err(f.int32()?),
-            24 => Self::State(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyIpcConnectEndFtraceEvent": TrustyIpcConnectEndFtraceEventReader, TrustyIpcConnectEndFtraceEventField, TrustyIpcConnectEndFtraceEventTable;
+    one {
+        Chan(u32) chan = 8 as Uint32;
+        Err(i32) err = 16 as Int32;
+        State(i32) state = 24 as Int32;
     }
 }
 
@@ -781,36 +570,15 @@ impl TrustyIpcWriteFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyIpcWriteFtraceEvent` where it lies, field by field.
-pub type TrustyIpcWriteFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyIpcWriteFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyIpcWriteFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyIpcWriteFtraceEventField<'a> {
-    BufId(u64),
-    Chan(u32),
-    KindShm(i32),
-    LenOrErr(i32),
-    ShmCnt(u64),
-    SrvName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyIpcWriteFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BufId(f.uint64()?),
-            16 => Self::Chan(f.uint32()?),
-            24 => Self::KindShm(f.int32()?),
-            32 => Self::LenOrErr(f.int32()?),
-            40 => Self::ShmCnt(f.uint64()?),
-            50 => Self::SrvName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyIpcWriteFtraceEvent": TrustyIpcWriteFtraceEventReader, TrustyIpcWriteFtraceEventField, TrustyIpcWriteFtraceEventTable;
+    one {
+        BufId(u64) buf_id = 8 as Uint64;
+        Chan(u32) chan = 16 as Uint32;
+        KindShm(i32) kind_shm = 24 as Int32;
+        LenOrErr(i32) len_or_err = 32 as Int32;
+        ShmCnt(u64) shm_cnt = 40 as Uint64;
+        SrvName(&'a str) srv_name = 50 as String;
     }
 }
 
@@ -855,30 +623,12 @@ impl TrustyIpcPollFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyIpcPollFtraceEvent` where it lies, field by field.
-pub type TrustyIpcPollFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyIpcPollFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyIpcPollFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyIpcPollFtraceEventField<'a> {
-    Chan(u32),
-    PollMask(u32),
-    SrvName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyIpcPollFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Chan(f.uint32()?),
-            16 => Self::PollMask(f.uint32()?),
-            26 => Self::SrvName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyIpcPollFtraceEvent": TrustyIpcPollFtraceEventReader, TrustyIpcPollFtraceEventField, TrustyIpcPollFtraceEventTable;
+    one {
+        Chan(u32) chan = 8 as Uint32;
+        PollMask(u32) poll_mask = 16 as Uint32;
+        SrvName(&'a str) srv_name = 26 as String;
     }
 }
 
@@ -918,28 +668,11 @@ impl TrustyIpcReadFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyIpcReadFtraceEvent` where it lies, field by field.
-pub type TrustyIpcReadFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyIpcReadFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyIpcReadFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyIpcReadFtraceEventField<'a> {
-    Chan(u32),
-    SrvName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyIpcReadFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Chan(f.uint32()?),
-            18 => Self::SrvName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyIpcReadFtraceEvent": TrustyIpcReadFtraceEventReader, TrustyIpcReadFtraceEventField, TrustyIpcReadFtraceEventTable;
+    one {
+        Chan(u32) chan = 8 as Uint32;
+        SrvName(&'a str) srv_name = 18 as String;
     }
 }
 
@@ -984,34 +717,14 @@ impl TrustyIpcReadEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyIpcReadEndFtraceEvent` where it lies, field by field.
-pub type TrustyIpcReadEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyIpcReadEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyIpcReadEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyIpcReadEndFtraceEventField<'a> {
-    BufId(u64),
-    Chan(u32),
-    LenOrErr(i32),
-    ShmCnt(u64),
-    SrvName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyIpcReadEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BufId(f.uint64()?),
-            16 => Self::Chan(f.uint32()?),
-            24 => Self::LenOrErr(f.int32()?),
-            32 => Self::ShmCnt(f.uint64()?),
-            42 => Self::SrvName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyIpcReadEndFtraceEvent": TrustyIpcReadEndFtraceEventReader, TrustyIpcReadEndFtraceEventField, TrustyIpcReadEndFtraceEventTable;
+    one {
+        BufId(u64) buf_id = 8 as Uint64;
+        Chan(u32) chan = 16 as Uint32;
+        LenOrErr(i32) len_or_err = 24 as Int32;
+        ShmCnt(u64) shm_cnt = 32 as Uint64;
+        SrvName(&'a str) srv_name = 42 as String;
     }
 }
 
@@ -1055,30 +768,12 @@ impl TrustyIpcRxFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyIpcRxFtraceEvent` where it lies, field by field.
-pub type TrustyIpcRxFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyIpcRxFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyIpcRxFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyIpcRxFtraceEventField<'a> {
-    BufId(u64),
-    Chan(u32),
-    SrvName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyIpcRxFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BufId(f.uint64()?),
-            16 => Self::Chan(f.uint32()?),
-            26 => Self::SrvName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyIpcRxFtraceEvent": TrustyIpcRxFtraceEventReader, TrustyIpcRxFtraceEventField, TrustyIpcRxFtraceEventTable;
+    one {
+        BufId(u64) buf_id = 8 as Uint64;
+        Chan(u32) chan = 16 as Uint32;
+        SrvName(&'a str) srv_name = 26 as String;
     }
 }
 
@@ -1120,30 +815,12 @@ impl TrustyEnqueueNopFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrustyEnqueueNopFtraceEvent` where it lies, field by field.
-pub type TrustyEnqueueNopFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    TrustyEnqueueNopFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrustyEnqueueNopFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrustyEnqueueNopFtraceEventField<'a> {
-    Arg1(u32),
-    Arg2(u32),
-    Arg3(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrustyEnqueueNopFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Arg1(f.uint32()?),
-            16 => Self::Arg2(f.uint32()?),
-            24 => Self::Arg3(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrustyEnqueueNopFtraceEvent": TrustyEnqueueNopFtraceEventReader, TrustyEnqueueNopFtraceEventField, TrustyEnqueueNopFtraceEventTable;
+    one {
+        Arg1(u32) arg1 = 8 as Uint32;
+        Arg2(u32) arg2 = 16 as Uint32;
+        Arg3(u32) arg3 = 24 as Uint32;
     }
 }
 

@@ -45,44 +45,19 @@ impl UfshcdCommandFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.UfshcdCommandFtraceEvent` where it lies, field by field.
-pub type UfshcdCommandFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    UfshcdCommandFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.UfshcdCommandFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum UfshcdCommandFtraceEventField<'a> {
-    DevName(&'a str),
-    Doorbell(u32),
-    Intr(u32),
-    Lba(u64),
-    Opcode(u32),
-    Str(&'a str),
-    Tag(u32),
-    TransferLen(i32),
-    GroupId(u32),
-    StrT(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for UfshcdCommandFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::DevName(f.string()?),
-            16 => Self::Doorbell(f.uint32()?),
-            24 => Self::Intr(f.uint32()?),
-            32 => Self::Lba(f.uint64()?),
-            40 => Self::Opcode(f.uint32()?),
-            50 => Self::Str(f.string()?),
-            56 => Self::Tag(f.uint32()?),
-            64 => Self::TransferLen(f.int32()?),
-            72 => Self::GroupId(f.uint32()?),
-            80 => Self::StrT(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.UfshcdCommandFtraceEvent": UfshcdCommandFtraceEventReader, UfshcdCommandFtraceEventField, UfshcdCommandFtraceEventTable;
+    one {
+        DevName(&'a str) dev_name = 10 as String;
+        Doorbell(u32) doorbell = 16 as Uint32;
+        Intr(u32) intr = 24 as Uint32;
+        Lba(u64) lba = 32 as Uint64;
+        Opcode(u32) opcode = 40 as Uint32;
+        Str(&'a str) str = 50 as String;
+        Tag(u32) tag = 56 as Uint32;
+        TransferLen(i32) transfer_len = 64 as Int32;
+        GroupId(u32) group_id = 72 as Uint32;
+        StrT(u32) str_t = 80 as Uint32;
     }
 }
 
@@ -129,28 +104,11 @@ impl UfshcdClkGatingFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.UfshcdClkGatingFtraceEvent` where it lies, field by field.
-pub type UfshcdClkGatingFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    UfshcdClkGatingFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.UfshcdClkGatingFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum UfshcdClkGatingFtraceEventField<'a> {
-    DevName(&'a str),
-    State(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for UfshcdClkGatingFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::DevName(f.string()?),
-            16 => Self::State(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.UfshcdClkGatingFtraceEvent": UfshcdClkGatingFtraceEventReader, UfshcdClkGatingFtraceEventField, UfshcdClkGatingFtraceEventTable;
+    one {
+        DevName(&'a str) dev_name = 10 as String;
+        State(i32) state = 16 as Int32;
     }
 }
 

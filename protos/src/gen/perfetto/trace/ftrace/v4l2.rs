@@ -73,60 +73,27 @@ impl V4l2QbufFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.V4l2QbufFtraceEvent` where it lies, field by field.
-pub type V4l2QbufFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    V4l2QbufFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.V4l2QbufFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum V4l2QbufFtraceEventField<'a> {
-    Bytesused(u32),
-    Field(u32),
-    Flags(u32),
-    Index(u32),
-    Minor(i32),
-    Sequence(u32),
-    TimecodeFlags(u32),
-    TimecodeFrames(u32),
-    TimecodeHours(u32),
-    TimecodeMinutes(u32),
-    TimecodeSeconds(u32),
-    TimecodeType(u32),
-    TimecodeUserbits0(u32),
-    TimecodeUserbits1(u32),
-    TimecodeUserbits2(u32),
-    TimecodeUserbits3(u32),
-    Timestamp(i64),
-    Type(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for V4l2QbufFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Bytesused(f.uint32()?),
-            16 => Self::Field(f.uint32()?),
-            24 => Self::Flags(f.uint32()?),
-            32 => Self::Index(f.uint32()?),
-            40 => Self::Minor(f.int32()?),
-            48 => Self::Sequence(f.uint32()?),
-            56 => Self::TimecodeFlags(f.uint32()?),
-            64 => Self::TimecodeFrames(f.uint32()?),
-            72 => Self::TimecodeHours(f.uint32()?),
-            80 => Self::TimecodeMinutes(f.uint32()?),
-            88 => Self::TimecodeSeconds(f.uint32()?),
-            96 => Self::TimecodeType(f.uint32()?),
-            104 => Self::TimecodeUserbits0(f.uint32()?),
-            112 => Self::TimecodeUserbits1(f.uint32()?),
-            120 => Self::TimecodeUserbits2(f.uint32()?),
-            128 => Self::TimecodeUserbits3(f.uint32()?),
-            136 => Self::Timestamp(f.int64()?),
-            144 => Self::Type(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.V4l2QbufFtraceEvent": V4l2QbufFtraceEventReader, V4l2QbufFtraceEventField, V4l2QbufFtraceEventTable;
+    one {
+        Bytesused(u32) bytesused = 8 as Uint32;
+        Field(u32) field = 16 as Uint32;
+        Flags(u32) flags = 24 as Uint32;
+        Index(u32) index = 32 as Uint32;
+        Minor(i32) minor = 40 as Int32;
+        Sequence(u32) sequence = 48 as Uint32;
+        TimecodeFlags(u32) timecode_flags = 56 as Uint32;
+        TimecodeFrames(u32) timecode_frames = 64 as Uint32;
+        TimecodeHours(u32) timecode_hours = 72 as Uint32;
+        TimecodeMinutes(u32) timecode_minutes = 80 as Uint32;
+        TimecodeSeconds(u32) timecode_seconds = 88 as Uint32;
+        TimecodeType(u32) timecode_type = 96 as Uint32;
+        TimecodeUserbits0(u32) timecode_userbits0 = 104 as Uint32;
+        TimecodeUserbits1(u32) timecode_userbits1 = 112 as Uint32;
+        TimecodeUserbits2(u32) timecode_userbits2 = 120 as Uint32;
+        TimecodeUserbits3(u32) timecode_userbits3 = 128 as Uint32;
+        Timestamp(i64) timestamp = 136 as Int64;
+        Type(u32) r#type = 144 as Uint32;
     }
 }
 
@@ -225,60 +192,27 @@ impl V4l2DqbufFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.V4l2DqbufFtraceEvent` where it lies, field by field.
-pub type V4l2DqbufFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    V4l2DqbufFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.V4l2DqbufFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum V4l2DqbufFtraceEventField<'a> {
-    Bytesused(u32),
-    Field(u32),
-    Flags(u32),
-    Index(u32),
-    Minor(i32),
-    Sequence(u32),
-    TimecodeFlags(u32),
-    TimecodeFrames(u32),
-    TimecodeHours(u32),
-    TimecodeMinutes(u32),
-    TimecodeSeconds(u32),
-    TimecodeType(u32),
-    TimecodeUserbits0(u32),
-    TimecodeUserbits1(u32),
-    TimecodeUserbits2(u32),
-    TimecodeUserbits3(u32),
-    Timestamp(i64),
-    Type(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for V4l2DqbufFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Bytesused(f.uint32()?),
-            16 => Self::Field(f.uint32()?),
-            24 => Self::Flags(f.uint32()?),
-            32 => Self::Index(f.uint32()?),
-            40 => Self::Minor(f.int32()?),
-            48 => Self::Sequence(f.uint32()?),
-            56 => Self::TimecodeFlags(f.uint32()?),
-            64 => Self::TimecodeFrames(f.uint32()?),
-            72 => Self::TimecodeHours(f.uint32()?),
-            80 => Self::TimecodeMinutes(f.uint32()?),
-            88 => Self::TimecodeSeconds(f.uint32()?),
-            96 => Self::TimecodeType(f.uint32()?),
-            104 => Self::TimecodeUserbits0(f.uint32()?),
-            112 => Self::TimecodeUserbits1(f.uint32()?),
-            120 => Self::TimecodeUserbits2(f.uint32()?),
-            128 => Self::TimecodeUserbits3(f.uint32()?),
-            136 => Self::Timestamp(f.int64()?),
-            144 => Self::Type(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.V4l2DqbufFtraceEvent": V4l2DqbufFtraceEventReader, V4l2DqbufFtraceEventField, V4l2DqbufFtraceEventTable;
+    one {
+        Bytesused(u32) bytesused = 8 as Uint32;
+        Field(u32) field = 16 as Uint32;
+        Flags(u32) flags = 24 as Uint32;
+        Index(u32) index = 32 as Uint32;
+        Minor(i32) minor = 40 as Int32;
+        Sequence(u32) sequence = 48 as Uint32;
+        TimecodeFlags(u32) timecode_flags = 56 as Uint32;
+        TimecodeFrames(u32) timecode_frames = 64 as Uint32;
+        TimecodeHours(u32) timecode_hours = 72 as Uint32;
+        TimecodeMinutes(u32) timecode_minutes = 80 as Uint32;
+        TimecodeSeconds(u32) timecode_seconds = 88 as Uint32;
+        TimecodeType(u32) timecode_type = 96 as Uint32;
+        TimecodeUserbits0(u32) timecode_userbits0 = 104 as Uint32;
+        TimecodeUserbits1(u32) timecode_userbits1 = 112 as Uint32;
+        TimecodeUserbits2(u32) timecode_userbits2 = 120 as Uint32;
+        TimecodeUserbits3(u32) timecode_userbits3 = 128 as Uint32;
+        Timestamp(i64) timestamp = 136 as Int64;
+        Type(u32) r#type = 144 as Uint32;
     }
 }
 
@@ -371,54 +305,24 @@ impl Vb2V4l2BufQueueFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Vb2V4l2BufQueueFtraceEvent` where it lies, field by field.
-pub type Vb2V4l2BufQueueFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Vb2V4l2BufQueueFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Vb2V4l2BufQueueFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Vb2V4l2BufQueueFtraceEventField<'a> {
-    Field(u32),
-    Flags(u32),
-    Minor(i32),
-    Sequence(u32),
-    TimecodeFlags(u32),
-    TimecodeFrames(u32),
-    TimecodeHours(u32),
-    TimecodeMinutes(u32),
-    TimecodeSeconds(u32),
-    TimecodeType(u32),
-    TimecodeUserbits0(u32),
-    TimecodeUserbits1(u32),
-    TimecodeUserbits2(u32),
-    TimecodeUserbits3(u32),
-    Timestamp(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Vb2V4l2BufQueueFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Field(f.uint32()?),
-            16 => Self::Flags(f.uint32()?),
-            24 => Self::Minor(f.int32()?),
-            32 => Self::Sequence(f.uint32()?),
-            40 => Self::TimecodeFlags(f.uint32()?),
-            48 => Self::TimecodeFrames(f.uint32()?),
-            56 => Self::TimecodeHours(f.uint32()?),
-            64 => Self::TimecodeMinutes(f.uint32()?),
-            72 => Self::TimecodeSeconds(f.uint32()?),
-            80 => Self::TimecodeType(f.uint32()?),
-            88 => Self::TimecodeUserbits0(f.uint32()?),
-            96 => Self::TimecodeUserbits1(f.uint32()?),
-            104 => Self::TimecodeUserbits2(f.uint32()?),
-            112 => Self::TimecodeUserbits3(f.uint32()?),
-            120 => Self::Timestamp(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Vb2V4l2BufQueueFtraceEvent": Vb2V4l2BufQueueFtraceEventReader, Vb2V4l2BufQueueFtraceEventField, Vb2V4l2BufQueueFtraceEventTable;
+    one {
+        Field(u32) field = 8 as Uint32;
+        Flags(u32) flags = 16 as Uint32;
+        Minor(i32) minor = 24 as Int32;
+        Sequence(u32) sequence = 32 as Uint32;
+        TimecodeFlags(u32) timecode_flags = 40 as Uint32;
+        TimecodeFrames(u32) timecode_frames = 48 as Uint32;
+        TimecodeHours(u32) timecode_hours = 56 as Uint32;
+        TimecodeMinutes(u32) timecode_minutes = 64 as Uint32;
+        TimecodeSeconds(u32) timecode_seconds = 72 as Uint32;
+        TimecodeType(u32) timecode_type = 80 as Uint32;
+        TimecodeUserbits0(u32) timecode_userbits0 = 88 as Uint32;
+        TimecodeUserbits1(u32) timecode_userbits1 = 96 as Uint32;
+        TimecodeUserbits2(u32) timecode_userbits2 = 104 as Uint32;
+        TimecodeUserbits3(u32) timecode_userbits3 = 112 as Uint32;
+        Timestamp(i64) timestamp = 120 as Int64;
     }
 }
 
@@ -508,54 +412,24 @@ impl Vb2V4l2BufDoneFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Vb2V4l2BufDoneFtraceEvent` where it lies, field by field.
-pub type Vb2V4l2BufDoneFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Vb2V4l2BufDoneFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Vb2V4l2BufDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Vb2V4l2BufDoneFtraceEventField<'a> {
-    Field(u32),
-    Flags(u32),
-    Minor(i32),
-    Sequence(u32),
-    TimecodeFlags(u32),
-    TimecodeFrames(u32),
-    TimecodeHours(u32),
-    TimecodeMinutes(u32),
-    TimecodeSeconds(u32),
-    TimecodeType(u32),
-    TimecodeUserbits0(u32),
-    TimecodeUserbits1(u32),
-    TimecodeUserbits2(u32),
-    TimecodeUserbits3(u32),
-    Timestamp(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Vb2V4l2BufDoneFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Field(f.uint32()?),
-            16 => Self::Flags(f.uint32()?),
-            24 => Self::Minor(f.int32()?),
-            32 => Self::Sequence(f.uint32()?),
-            40 => Self::TimecodeFlags(f.uint32()?),
-            48 => Self::TimecodeFrames(f.uint32()?),
-            56 => Self::TimecodeHours(f.uint32()?),
-            64 => Self::TimecodeMinutes(f.uint32()?),
-            72 => Self::TimecodeSeconds(f.uint32()?),
-            80 => Self::TimecodeType(f.uint32()?),
-            88 => Self::TimecodeUserbits0(f.uint32()?),
-            96 => Self::TimecodeUserbits1(f.uint32()?),
-            104 => Self::TimecodeUserbits2(f.uint32()?),
-            112 => Self::TimecodeUserbits3(f.uint32()?),
-            120 => Self::Timestamp(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Vb2V4l2BufDoneFtraceEvent": Vb2V4l2BufDoneFtraceEventReader, Vb2V4l2BufDoneFtraceEventField, Vb2V4l2BufDoneFtraceEventTable;
+    one {
+        Field(u32) field = 8 as Uint32;
+        Flags(u32) flags = 16 as Uint32;
+        Minor(i32) minor = 24 as Int32;
+        Sequence(u32) sequence = 32 as Uint32;
+        TimecodeFlags(u32) timecode_flags = 40 as Uint32;
+        TimecodeFrames(u32) timecode_frames = 48 as Uint32;
+        TimecodeHours(u32) timecode_hours = 56 as Uint32;
+        TimecodeMinutes(u32) timecode_minutes = 64 as Uint32;
+        TimecodeSeconds(u32) timecode_seconds = 72 as Uint32;
+        TimecodeType(u32) timecode_type = 80 as Uint32;
+        TimecodeUserbits0(u32) timecode_userbits0 = 88 as Uint32;
+        TimecodeUserbits1(u32) timecode_userbits1 = 96 as Uint32;
+        TimecodeUserbits2(u32) timecode_userbits2 = 104 as Uint32;
+        TimecodeUserbits3(u32) timecode_userbits3 = 112 as Uint32;
+        Timestamp(i64) timestamp = 120 as Int64;
     }
 }
 
@@ -645,54 +519,24 @@ impl Vb2V4l2QbufFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Vb2V4l2QbufFtraceEvent` where it lies, field by field.
-pub type Vb2V4l2QbufFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Vb2V4l2QbufFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Vb2V4l2QbufFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Vb2V4l2QbufFtraceEventField<'a> {
-    Field(u32),
-    Flags(u32),
-    Minor(i32),
-    Sequence(u32),
-    TimecodeFlags(u32),
-    TimecodeFrames(u32),
-    TimecodeHours(u32),
-    TimecodeMinutes(u32),
-    TimecodeSeconds(u32),
-    TimecodeType(u32),
-    TimecodeUserbits0(u32),
-    TimecodeUserbits1(u32),
-    TimecodeUserbits2(u32),
-    TimecodeUserbits3(u32),
-    Timestamp(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Vb2V4l2QbufFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Field(f.uint32()?),
-            16 => Self::Flags(f.uint32()?),
-            24 => Self::Minor(f.int32()?),
-            32 => Self::Sequence(f.uint32()?),
-            40 => Self::TimecodeFlags(f.uint32()?),
-            48 => Self::TimecodeFrames(f.uint32()?),
-            56 => Self::TimecodeHours(f.uint32()?),
-            64 => Self::TimecodeMinutes(f.uint32()?),
-            72 => Self::TimecodeSeconds(f.uint32()?),
-            80 => Self::TimecodeType(f.uint32()?),
-            88 => Self::TimecodeUserbits0(f.uint32()?),
-            96 => Self::TimecodeUserbits1(f.uint32()?),
-            104 => Self::TimecodeUserbits2(f.uint32()?),
-            112 => Self::TimecodeUserbits3(f.uint32()?),
-            120 => Self::Timestamp(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Vb2V4l2QbufFtraceEvent": Vb2V4l2QbufFtraceEventReader, Vb2V4l2QbufFtraceEventField, Vb2V4l2QbufFtraceEventTable;
+    one {
+        Field(u32) field = 8 as Uint32;
+        Flags(u32) flags = 16 as Uint32;
+        Minor(i32) minor = 24 as Int32;
+        Sequence(u32) sequence = 32 as Uint32;
+        TimecodeFlags(u32) timecode_flags = 40 as Uint32;
+        TimecodeFrames(u32) timecode_frames = 48 as Uint32;
+        TimecodeHours(u32) timecode_hours = 56 as Uint32;
+        TimecodeMinutes(u32) timecode_minutes = 64 as Uint32;
+        TimecodeSeconds(u32) timecode_seconds = 72 as Uint32;
+        TimecodeType(u32) timecode_type = 80 as Uint32;
+        TimecodeUserbits0(u32) timecode_userbits0 = 88 as Uint32;
+        TimecodeUserbits1(u32) timecode_userbits1 = 96 as Uint32;
+        TimecodeUserbits2(u32) timecode_userbits2 = 104 as Uint32;
+        TimecodeUserbits3(u32) timecode_userbits3 = 112 as Uint32;
+        Timestamp(i64) timestamp = 120 as Int64;
     }
 }
 
@@ -782,54 +626,24 @@ impl Vb2V4l2DqbufFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Vb2V4l2DqbufFtraceEvent` where it lies, field by field.
-pub type Vb2V4l2DqbufFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    Vb2V4l2DqbufFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.Vb2V4l2DqbufFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum Vb2V4l2DqbufFtraceEventField<'a> {
-    Field(u32),
-    Flags(u32),
-    Minor(i32),
-    Sequence(u32),
-    TimecodeFlags(u32),
-    TimecodeFrames(u32),
-    TimecodeHours(u32),
-    TimecodeMinutes(u32),
-    TimecodeSeconds(u32),
-    TimecodeType(u32),
-    TimecodeUserbits0(u32),
-    TimecodeUserbits1(u32),
-    TimecodeUserbits2(u32),
-    TimecodeUserbits3(u32),
-    Timestamp(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for Vb2V4l2DqbufFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Field(f.uint32()?),
-            16 => Self::Flags(f.uint32()?),
-            24 => Self::Minor(f.int32()?),
-            32 => Self::Sequence(f.uint32()?),
-            40 => Self::TimecodeFlags(f.uint32()?),
-            48 => Self::TimecodeFrames(f.uint32()?),
-            56 => Self::TimecodeHours(f.uint32()?),
-            64 => Self::TimecodeMinutes(f.uint32()?),
-            72 => Self::TimecodeSeconds(f.uint32()?),
-            80 => Self::TimecodeType(f.uint32()?),
-            88 => Self::TimecodeUserbits0(f.uint32()?),
-            96 => Self::TimecodeUserbits1(f.uint32()?),
-            104 => Self::TimecodeUserbits2(f.uint32()?),
-            112 => Self::TimecodeUserbits3(f.uint32()?),
-            120 => Self::Timestamp(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Vb2V4l2DqbufFtraceEvent": Vb2V4l2DqbufFtraceEventReader, Vb2V4l2DqbufFtraceEventField, Vb2V4l2DqbufFtraceEventTable;
+    one {
+        Field(u32) field = 8 as Uint32;
+        Flags(u32) flags = 16 as Uint32;
+        Minor(i32) minor = 24 as Int32;
+        Sequence(u32) sequence = 32 as Uint32;
+        TimecodeFlags(u32) timecode_flags = 40 as Uint32;
+        TimecodeFrames(u32) timecode_frames = 48 as Uint32;
+        TimecodeHours(u32) timecode_hours = 56 as Uint32;
+        TimecodeMinutes(u32) timecode_minutes = 64 as Uint32;
+        TimecodeSeconds(u32) timecode_seconds = 72 as Uint32;
+        TimecodeType(u32) timecode_type = 80 as Uint32;
+        TimecodeUserbits0(u32) timecode_userbits0 = 88 as Uint32;
+        TimecodeUserbits1(u32) timecode_userbits1 = 96 as Uint32;
+        TimecodeUserbits2(u32) timecode_userbits2 = 104 as Uint32;
+        TimecodeUserbits3(u32) timecode_userbits3 = 112 as Uint32;
+        Timestamp(i64) timestamp = 120 as Int64;
     }
 }
 

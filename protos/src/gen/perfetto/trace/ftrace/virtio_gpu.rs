@@ -43,42 +43,18 @@ impl VirtioGpuCmdQueueFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VirtioGpuCmdQueueFtraceEvent` where it lies, field by field.
-pub type VirtioGpuCmdQueueFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    VirtioGpuCmdQueueFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.VirtioGpuCmdQueueFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum VirtioGpuCmdQueueFtraceEventField<'a> {
-    CtxId(u32),
-    Dev(i32),
-    FenceId(u64),
-    Flags(u32),
-    Name(&'a str),
-    NumFree(u32),
-    Seqno(u32),
-    Type(u32),
-    Vq(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VirtioGpuCmdQueueFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CtxId(f.uint32()?),
-            16 => Self::Dev(f.int32()?),
-            24 => Self::FenceId(f.uint64()?),
-            32 => Self::Flags(f.uint32()?),
-            42 => Self::Name(f.string()?),
-            48 => Self::NumFree(f.uint32()?),
-            56 => Self::Seqno(f.uint32()?),
-            64 => Self::Type(f.uint32()?),
-            72 => Self::Vq(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VirtioGpuCmdQueueFtraceEvent": VirtioGpuCmdQueueFtraceEventReader, VirtioGpuCmdQueueFtraceEventField, VirtioGpuCmdQueueFtraceEventTable;
+    one {
+        CtxId(u32) ctx_id = 8 as Uint32;
+        Dev(i32) dev = 16 as Int32;
+        FenceId(u64) fence_id = 24 as Uint64;
+        Flags(u32) flags = 32 as Uint32;
+        Name(&'a str) name = 42 as String;
+        NumFree(u32) num_free = 48 as Uint32;
+        Seqno(u32) seqno = 56 as Uint32;
+        Type(u32) r#type = 64 as Uint32;
+        Vq(u32) vq = 72 as Uint32;
     }
 }
 
@@ -138,42 +114,18 @@ impl VirtioGpuCmdResponseFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VirtioGpuCmdResponseFtraceEvent` where it lies, field by field.
-pub type VirtioGpuCmdResponseFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    VirtioGpuCmdResponseFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.VirtioGpuCmdResponseFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum VirtioGpuCmdResponseFtraceEventField<'a> {
-    CtxId(u32),
-    Dev(i32),
-    FenceId(u64),
-    Flags(u32),
-    Name(&'a str),
-    NumFree(u32),
-    Seqno(u32),
-    Type(u32),
-    Vq(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VirtioGpuCmdResponseFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CtxId(f.uint32()?),
-            16 => Self::Dev(f.int32()?),
-            24 => Self::FenceId(f.uint64()?),
-            32 => Self::Flags(f.uint32()?),
-            42 => Self::Name(f.string()?),
-            48 => Self::NumFree(f.uint32()?),
-            56 => Self::Seqno(f.uint32()?),
-            64 => Self::Type(f.uint32()?),
-            72 => Self::Vq(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VirtioGpuCmdResponseFtraceEvent": VirtioGpuCmdResponseFtraceEventReader, VirtioGpuCmdResponseFtraceEventField, VirtioGpuCmdResponseFtraceEventTable;
+    one {
+        CtxId(u32) ctx_id = 8 as Uint32;
+        Dev(i32) dev = 16 as Int32;
+        FenceId(u64) fence_id = 24 as Uint64;
+        Flags(u32) flags = 32 as Uint32;
+        Name(&'a str) name = 42 as String;
+        NumFree(u32) num_free = 48 as Uint32;
+        Seqno(u32) seqno = 56 as Uint32;
+        Type(u32) r#type = 64 as Uint32;
+        Vq(u32) vq = 72 as Uint32;
     }
 }
 

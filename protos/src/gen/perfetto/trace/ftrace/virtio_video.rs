@@ -29,28 +29,11 @@ impl VirtioVideoCmdFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VirtioVideoCmdFtraceEvent` where it lies, field by field.
-pub type VirtioVideoCmdFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    VirtioVideoCmdFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.VirtioVideoCmdFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum VirtioVideoCmdFtraceEventField<'a> {
-    StreamId(u32),
-    Type(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VirtioVideoCmdFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::StreamId(f.uint32()?),
-            16 => Self::Type(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VirtioVideoCmdFtraceEvent": VirtioVideoCmdFtraceEventReader, VirtioVideoCmdFtraceEventField, VirtioVideoCmdFtraceEventTable;
+    one {
+        StreamId(u32) stream_id = 8 as Uint32;
+        Type(u32) r#type = 16 as Uint32;
     }
 }
 
@@ -89,28 +72,11 @@ impl VirtioVideoCmdDoneFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VirtioVideoCmdDoneFtraceEvent` where it lies, field by field.
-pub type VirtioVideoCmdDoneFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    VirtioVideoCmdDoneFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.VirtioVideoCmdDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum VirtioVideoCmdDoneFtraceEventField<'a> {
-    StreamId(u32),
-    Type(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VirtioVideoCmdDoneFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::StreamId(f.uint32()?),
-            16 => Self::Type(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VirtioVideoCmdDoneFtraceEvent": VirtioVideoCmdDoneFtraceEventReader, VirtioVideoCmdDoneFtraceEventField, VirtioVideoCmdDoneFtraceEventTable;
+    one {
+        StreamId(u32) stream_id = 8 as Uint32;
+        Type(u32) r#type = 16 as Uint32;
     }
 }
 
@@ -161,40 +127,17 @@ impl VirtioVideoResourceQueueFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VirtioVideoResourceQueueFtraceEvent` where it lies, field by field.
-pub type VirtioVideoResourceQueueFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    VirtioVideoResourceQueueFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.VirtioVideoResourceQueueFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum VirtioVideoResourceQueueFtraceEventField<'a> {
-    DataSize0(u32),
-    DataSize1(u32),
-    DataSize2(u32),
-    DataSize3(u32),
-    QueueType(u32),
-    ResourceId(i32),
-    StreamId(i32),
-    Timestamp(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VirtioVideoResourceQueueFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DataSize0(f.uint32()?),
-            16 => Self::DataSize1(f.uint32()?),
-            24 => Self::DataSize2(f.uint32()?),
-            32 => Self::DataSize3(f.uint32()?),
-            40 => Self::QueueType(f.uint32()?),
-            48 => Self::ResourceId(f.int32()?),
-            56 => Self::StreamId(f.int32()?),
-            64 => Self::Timestamp(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VirtioVideoResourceQueueFtraceEvent": VirtioVideoResourceQueueFtraceEventReader, VirtioVideoResourceQueueFtraceEventField, VirtioVideoResourceQueueFtraceEventTable;
+    one {
+        DataSize0(u32) data_size0 = 8 as Uint32;
+        DataSize1(u32) data_size1 = 16 as Uint32;
+        DataSize2(u32) data_size2 = 24 as Uint32;
+        DataSize3(u32) data_size3 = 32 as Uint32;
+        QueueType(u32) queue_type = 40 as Uint32;
+        ResourceId(i32) resource_id = 48 as Int32;
+        StreamId(i32) stream_id = 56 as Int32;
+        Timestamp(u64) timestamp = 64 as Uint64;
     }
 }
 
@@ -251,40 +194,17 @@ impl VirtioVideoResourceQueueDoneFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent` where it lies, field by field.
-pub type VirtioVideoResourceQueueDoneFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    VirtioVideoResourceQueueDoneFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum VirtioVideoResourceQueueDoneFtraceEventField<'a> {
-    DataSize0(u32),
-    DataSize1(u32),
-    DataSize2(u32),
-    DataSize3(u32),
-    QueueType(u32),
-    ResourceId(i32),
-    StreamId(i32),
-    Timestamp(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VirtioVideoResourceQueueDoneFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DataSize0(f.uint32()?),
-            16 => Self::DataSize1(f.uint32()?),
-            24 => Self::DataSize2(f.uint32()?),
-            32 => Self::DataSize3(f.uint32()?),
-            40 => Self::QueueType(f.uint32()?),
-            48 => Self::ResourceId(f.int32()?),
-            56 => Self::StreamId(f.int32()?),
-            64 => Self::Timestamp(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent": VirtioVideoResourceQueueDoneFtraceEventReader, VirtioVideoResourceQueueDoneFtraceEventField, VirtioVideoResourceQueueDoneFtraceEventTable;
+    one {
+        DataSize0(u32) data_size0 = 8 as Uint32;
+        DataSize1(u32) data_size1 = 16 as Uint32;
+        DataSize2(u32) data_size2 = 24 as Uint32;
+        DataSize3(u32) data_size3 = 32 as Uint32;
+        QueueType(u32) queue_type = 40 as Uint32;
+        ResourceId(i32) resource_id = 48 as Int32;
+        StreamId(i32) stream_id = 56 as Int32;
+        Timestamp(u64) timestamp = 64 as Uint64;
     }
 }
 

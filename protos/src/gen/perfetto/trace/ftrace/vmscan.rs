@@ -31,30 +31,12 @@ impl MmVmscanDirectReclaimBeginFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent` where it lies, field by field.
-pub type MmVmscanDirectReclaimBeginFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmVmscanDirectReclaimBeginFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmVmscanDirectReclaimBeginFtraceEventField<'a> {
-    Order(i32),
-    MayWritepage(i32),
-    GfpFlags(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmVmscanDirectReclaimBeginFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Order(f.int32()?),
-            16 => Self::MayWritepage(f.int32()?),
-            24 => Self::GfpFlags(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent": MmVmscanDirectReclaimBeginFtraceEventReader, MmVmscanDirectReclaimBeginFtraceEventField, MmVmscanDirectReclaimBeginFtraceEventTable;
+    one {
+        Order(i32) order = 8 as Int32;
+        MayWritepage(i32) may_writepage = 16 as Int32;
+        GfpFlags(u32) gfp_flags = 24 as Uint32;
     }
 }
 
@@ -92,26 +74,10 @@ impl MmVmscanDirectReclaimEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent` where it lies, field by field.
-pub type MmVmscanDirectReclaimEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmVmscanDirectReclaimEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmVmscanDirectReclaimEndFtraceEventField<'a> {
-    NrReclaimed(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmVmscanDirectReclaimEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NrReclaimed(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent": MmVmscanDirectReclaimEndFtraceEventReader, MmVmscanDirectReclaimEndFtraceEventField, MmVmscanDirectReclaimEndFtraceEventTable;
+    one {
+        NrReclaimed(u64) nr_reclaimed = 8 as Uint64;
     }
 }
 
@@ -149,30 +115,12 @@ impl MmVmscanKswapdWakeFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmVmscanKswapdWakeFtraceEvent` where it lies, field by field.
-pub type MmVmscanKswapdWakeFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmVmscanKswapdWakeFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmVmscanKswapdWakeFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmVmscanKswapdWakeFtraceEventField<'a> {
-    Nid(i32),
-    Order(i32),
-    Zid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmVmscanKswapdWakeFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Nid(f.int32()?),
-            16 => Self::Order(f.int32()?),
-            24 => Self::Zid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmVmscanKswapdWakeFtraceEvent": MmVmscanKswapdWakeFtraceEventReader, MmVmscanKswapdWakeFtraceEventField, MmVmscanKswapdWakeFtraceEventTable;
+    one {
+        Nid(i32) nid = 8 as Int32;
+        Order(i32) order = 16 as Int32;
+        Zid(i32) zid = 24 as Int32;
     }
 }
 
@@ -210,26 +158,10 @@ impl MmVmscanKswapdSleepFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmVmscanKswapdSleepFtraceEvent` where it lies, field by field.
-pub type MmVmscanKswapdSleepFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmVmscanKswapdSleepFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmVmscanKswapdSleepFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmVmscanKswapdSleepFtraceEventField<'a> {
-    Nid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmVmscanKswapdSleepFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Nid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmVmscanKswapdSleepFtraceEvent": MmVmscanKswapdSleepFtraceEventReader, MmVmscanKswapdSleepFtraceEventField, MmVmscanKswapdSleepFtraceEventTable;
+    one {
+        Nid(i32) nid = 8 as Int32;
     }
 }
 
@@ -286,46 +218,20 @@ impl MmShrinkSlabStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmShrinkSlabStartFtraceEvent` where it lies, field by field.
-pub type MmShrinkSlabStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmShrinkSlabStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmShrinkSlabStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmShrinkSlabStartFtraceEventField<'a> {
-    CacheItems(u64),
-    Delta(u64),
-    GfpFlags(u32),
-    LruPgs(u64),
-    NrObjectsToShrink(i64),
-    PgsScanned(u64),
-    Shr(u64),
-    Shrink(u64),
-    TotalScan(u64),
-    Nid(i32),
-    Priority(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmShrinkSlabStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CacheItems(f.uint64()?),
-            16 => Self::Delta(f.uint64()?),
-            24 => Self::GfpFlags(f.uint32()?),
-            32 => Self::LruPgs(f.uint64()?),
-            40 => Self::NrObjectsToShrink(f.int64()?),
-            48 => Self::PgsScanned(f.uint64()?),
-            56 => Self::Shr(f.uint64()?),
-            64 => Self::Shrink(f.uint64()?),
-            72 => Self::TotalScan(f.uint64()?),
-            80 => Self::Nid(f.int32()?),
-            88 => Self::Priority(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmShrinkSlabStartFtraceEvent": MmShrinkSlabStartFtraceEventReader, MmShrinkSlabStartFtraceEventField, MmShrinkSlabStartFtraceEventTable;
+    one {
+        CacheItems(u64) cache_items = 8 as Uint64;
+        Delta(u64) delta = 16 as Uint64;
+        GfpFlags(u32) gfp_flags = 24 as Uint32;
+        LruPgs(u64) lru_pgs = 32 as Uint64;
+        NrObjectsToShrink(i64) nr_objects_to_shrink = 40 as Int64;
+        PgsScanned(u64) pgs_scanned = 48 as Uint64;
+        Shr(u64) shr = 56 as Uint64;
+        Shrink(u64) shrink = 64 as Uint64;
+        TotalScan(u64) total_scan = 72 as Uint64;
+        Nid(i32) nid = 80 as Int32;
+        Priority(i32) priority = 88 as Int32;
     }
 }
 
@@ -383,38 +289,16 @@ impl MmShrinkSlabEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmShrinkSlabEndFtraceEvent` where it lies, field by field.
-pub type MmShrinkSlabEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmShrinkSlabEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmShrinkSlabEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmShrinkSlabEndFtraceEventField<'a> {
-    NewScan(i64),
-    Retval(i32),
-    Shr(u64),
-    Shrink(u64),
-    TotalScan(i64),
-    UnusedScan(i64),
-    Nid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmShrinkSlabEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NewScan(f.int64()?),
-            16 => Self::Retval(f.int32()?),
-            24 => Self::Shr(f.uint64()?),
-            32 => Self::Shrink(f.uint64()?),
-            40 => Self::TotalScan(f.int64()?),
-            48 => Self::UnusedScan(f.int64()?),
-            56 => Self::Nid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmShrinkSlabEndFtraceEvent": MmShrinkSlabEndFtraceEventReader, MmShrinkSlabEndFtraceEventField, MmShrinkSlabEndFtraceEventTable;
+    one {
+        NewScan(i64) new_scan = 8 as Int64;
+        Retval(i32) retval = 16 as Int32;
+        Shr(u64) shr = 24 as Uint64;
+        Shrink(u64) shrink = 32 as Uint64;
+        TotalScan(i64) total_scan = 40 as Int64;
+        UnusedScan(i64) unused_scan = 48 as Int64;
+        Nid(i32) nid = 56 as Int32;
     }
 }
 
@@ -460,30 +344,12 @@ impl MmVmscanMemcgReclaimBeginFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent` where it lies, field by field.
-pub type MmVmscanMemcgReclaimBeginFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmVmscanMemcgReclaimBeginFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmVmscanMemcgReclaimBeginFtraceEventField<'a> {
-    Order(i32),
-    MayWritepage(i32),
-    GfpFlags(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmVmscanMemcgReclaimBeginFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Order(f.int32()?),
-            16 => Self::MayWritepage(f.int32()?),
-            24 => Self::GfpFlags(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent": MmVmscanMemcgReclaimBeginFtraceEventReader, MmVmscanMemcgReclaimBeginFtraceEventField, MmVmscanMemcgReclaimBeginFtraceEventTable;
+    one {
+        Order(i32) order = 8 as Int32;
+        MayWritepage(i32) may_writepage = 16 as Int32;
+        GfpFlags(u64) gfp_flags = 24 as Uint64;
     }
 }
 
@@ -521,26 +387,10 @@ impl MmVmscanMemcgReclaimEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent` where it lies, field by field.
-pub type MmVmscanMemcgReclaimEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    MmVmscanMemcgReclaimEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum MmVmscanMemcgReclaimEndFtraceEventField<'a> {
-    NrReclaimed(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MmVmscanMemcgReclaimEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NrReclaimed(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent": MmVmscanMemcgReclaimEndFtraceEventReader, MmVmscanMemcgReclaimEndFtraceEventField, MmVmscanMemcgReclaimEndFtraceEventTable;
+    one {
+        NrReclaimed(u64) nr_reclaimed = 8 as Uint64;
     }
 }
 

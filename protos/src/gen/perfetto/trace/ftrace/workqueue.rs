@@ -29,28 +29,11 @@ impl WorkqueueActivateWorkFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.WorkqueueActivateWorkFtraceEvent` where it lies, field by field.
-pub type WorkqueueActivateWorkFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    WorkqueueActivateWorkFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.WorkqueueActivateWorkFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum WorkqueueActivateWorkFtraceEventField<'a> {
-    Work(u64),
-    Function(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for WorkqueueActivateWorkFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Work(f.uint64()?),
-            16 => Self::Function(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.WorkqueueActivateWorkFtraceEvent": WorkqueueActivateWorkFtraceEventReader, WorkqueueActivateWorkFtraceEventField, WorkqueueActivateWorkFtraceEventTable;
+    one {
+        Work(u64) work = 8 as Uint64;
+        Function(u64) function = 16 as Uint64;
     }
 }
 
@@ -89,28 +72,11 @@ impl WorkqueueExecuteEndFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.WorkqueueExecuteEndFtraceEvent` where it lies, field by field.
-pub type WorkqueueExecuteEndFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    WorkqueueExecuteEndFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.WorkqueueExecuteEndFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum WorkqueueExecuteEndFtraceEventField<'a> {
-    Work(u64),
-    Function(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for WorkqueueExecuteEndFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Work(f.uint64()?),
-            16 => Self::Function(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.WorkqueueExecuteEndFtraceEvent": WorkqueueExecuteEndFtraceEventReader, WorkqueueExecuteEndFtraceEventField, WorkqueueExecuteEndFtraceEventTable;
+    one {
+        Work(u64) work = 8 as Uint64;
+        Function(u64) function = 16 as Uint64;
     }
 }
 
@@ -149,28 +115,11 @@ impl WorkqueueExecuteStartFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.WorkqueueExecuteStartFtraceEvent` where it lies, field by field.
-pub type WorkqueueExecuteStartFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    WorkqueueExecuteStartFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.WorkqueueExecuteStartFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum WorkqueueExecuteStartFtraceEventField<'a> {
-    Work(u64),
-    Function(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for WorkqueueExecuteStartFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Work(f.uint64()?),
-            16 => Self::Function(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.WorkqueueExecuteStartFtraceEvent": WorkqueueExecuteStartFtraceEventReader, WorkqueueExecuteStartFtraceEventField, WorkqueueExecuteStartFtraceEventTable;
+    one {
+        Work(u64) work = 8 as Uint64;
+        Function(u64) function = 16 as Uint64;
     }
 }
 
@@ -215,34 +164,14 @@ impl WorkqueueQueueWorkFtraceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.WorkqueueQueueWorkFtraceEvent` where it lies, field by field.
-pub type WorkqueueQueueWorkFtraceEventReader<'a> = rt::TypedReader<
-    'a,
-    WorkqueueQueueWorkFtraceEventField<'a>,
->;
-/// A field of a `perfetto.protos.WorkqueueQueueWorkFtraceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum WorkqueueQueueWorkFtraceEventField<'a> {
-    Work(u64),
-    Function(u64),
-    ReqCpu(i32),
-    Cpu(i32),
-    Workqueue(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for WorkqueueQueueWorkFtraceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Work(f.uint64()?),
-            16 => Self::Function(f.uint64()?),
-            32 => Self::ReqCpu(f.int32()?),
-            40 => Self::Cpu(f.int32()?),
-            50 => Self::Workqueue(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.WorkqueueQueueWorkFtraceEvent": WorkqueueQueueWorkFtraceEventReader, WorkqueueQueueWorkFtraceEventField, WorkqueueQueueWorkFtraceEventTable;
+    one {
+        Work(u64) work = 8 as Uint64;
+        Function(u64) function = 16 as Uint64;
+        ReqCpu(i32) req_cpu = 32 as Int32;
+        Cpu(i32) cpu = 40 as Int32;
+        Workqueue(&'a str) workqueue = 50 as String;
     }
 }
 

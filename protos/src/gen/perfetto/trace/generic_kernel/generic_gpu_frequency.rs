@@ -29,28 +29,11 @@ impl GenericGpuFrequencyEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GenericGpuFrequencyEvent` where it lies, field by field.
-pub type GenericGpuFrequencyEventReader<'a> = rt::TypedReader<
-    'a,
-    GenericGpuFrequencyEventField<'a>,
->;
-/// A field of a `perfetto.protos.GenericGpuFrequencyEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GenericGpuFrequencyEventField<'a> {
-    GpuId(u32),
-    FrequencyKhz(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GenericGpuFrequencyEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GpuId(f.uint32()?),
-            16 => Self::FrequencyKhz(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GenericGpuFrequencyEvent": GenericGpuFrequencyEventReader, GenericGpuFrequencyEventField, GenericGpuFrequencyEventTable;
+    one {
+        GpuId(u32) gpu_id = 8 as Uint32;
+        FrequencyKhz(u32) frequency_khz = 16 as Uint32;
     }
 }
 

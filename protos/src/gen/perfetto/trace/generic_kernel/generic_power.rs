@@ -29,28 +29,11 @@ impl GenericKernelCpuFrequencyEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GenericKernelCpuFrequencyEvent` where it lies, field by field.
-pub type GenericKernelCpuFrequencyEventReader<'a> = rt::TypedReader<
-    'a,
-    GenericKernelCpuFrequencyEventField<'a>,
->;
-/// A field of a `perfetto.protos.GenericKernelCpuFrequencyEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GenericKernelCpuFrequencyEventField<'a> {
-    Cpu(i32),
-    FreqHz(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GenericKernelCpuFrequencyEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cpu(f.int32()?),
-            16 => Self::FreqHz(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GenericKernelCpuFrequencyEvent": GenericKernelCpuFrequencyEventReader, GenericKernelCpuFrequencyEventField, GenericKernelCpuFrequencyEventTable;
+    one {
+        Cpu(i32) cpu = 8 as Int32;
+        FreqHz(i64) freq_hz = 16 as Int64;
     }
 }
 

@@ -86,34 +86,14 @@ impl GenericKernelTaskStateEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GenericKernelTaskStateEvent` where it lies, field by field.
-pub type GenericKernelTaskStateEventReader<'a> = rt::TypedReader<
-    'a,
-    GenericKernelTaskStateEventField<'a>,
->;
-/// A field of a `perfetto.protos.GenericKernelTaskStateEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GenericKernelTaskStateEventField<'a> {
-    Cpu(i32),
-    Comm(&'a str),
-    Tid(i64),
-    State(GenericKernelTaskStateEventTaskStateEnum),
-    Prio(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GenericKernelTaskStateEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cpu(f.int32()?),
-            18 => Self::Comm(f.string()?),
-            24 => Self::Tid(f.int64()?),
-            32 => Self::State(GenericKernelTaskStateEventTaskStateEnum(f.enumeration()?)),
-            40 => Self::Prio(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GenericKernelTaskStateEvent": GenericKernelTaskStateEventReader, GenericKernelTaskStateEventField, GenericKernelTaskStateEventTable;
+    one {
+        Cpu(i32) cpu = 8 as Int32;
+        Comm(&'a str) comm = 18 as String;
+        Tid(i64) tid = 24 as Int64;
+        State(GenericKernelTaskStateEventTaskStateEnum) state = 32 as Enumeration;
+        Prio(i32) prio = 40 as Int32;
     }
 }
 
@@ -159,28 +139,11 @@ impl GenericKernelTaskRenameEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GenericKernelTaskRenameEvent` where it lies, field by field.
-pub type GenericKernelTaskRenameEventReader<'a> = rt::TypedReader<
-    'a,
-    GenericKernelTaskRenameEventField<'a>,
->;
-/// A field of a `perfetto.protos.GenericKernelTaskRenameEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GenericKernelTaskRenameEventField<'a> {
-    Tid(i64),
-    Comm(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GenericKernelTaskRenameEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Tid(f.int64()?),
-            18 => Self::Comm(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GenericKernelTaskRenameEvent": GenericKernelTaskRenameEventReader, GenericKernelTaskRenameEventField, GenericKernelTaskRenameEventTable;
+    one {
+        Tid(i64) tid = 8 as Int64;
+        Comm(&'a str) comm = 18 as String;
     }
 }
 
@@ -223,28 +186,11 @@ impl GenericKernelProcessTreeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GenericKernelProcessTree` where it lies, field by field.
-pub type GenericKernelProcessTreeReader<'a> = rt::TypedReader<
-    'a,
-    GenericKernelProcessTreeField<'a>,
->;
-/// A field of a `perfetto.protos.GenericKernelProcessTree`.
-#[derive(Clone, Copy, Debug)]
-pub enum GenericKernelProcessTreeField<'a> {
-    Processes(GenericKernelProcessTreeProcessReader<'a>),
-    Threads(GenericKernelProcessTreeThreadReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GenericKernelProcessTreeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Processes(GenericKernelProcessTreeProcessReader::new(f.bytes()?)),
-            18 => Self::Threads(GenericKernelProcessTreeThreadReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GenericKernelProcessTree": GenericKernelProcessTreeReader, GenericKernelProcessTreeField, GenericKernelProcessTreeTable;
+    many {
+        Processes(GenericKernelProcessTreeProcessReader<'a>) processes = 10 as Message;
+        Threads(GenericKernelProcessTreeThreadReader<'a>) threads = 18 as Message;
     }
 }
 
@@ -289,34 +235,14 @@ impl GenericKernelProcessTreeThreadWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GenericKernelProcessTree.Thread` where it lies, field by field.
-pub type GenericKernelProcessTreeThreadReader<'a> = rt::TypedReader<
-    'a,
-    GenericKernelProcessTreeThreadField<'a>,
->;
-/// A field of a `perfetto.protos.GenericKernelProcessTree.Thread`.
-#[derive(Clone, Copy, Debug)]
-pub enum GenericKernelProcessTreeThreadField<'a> {
-    Tid(i64),
-    Pid(i64),
-    Comm(&'a str),
-    IsMainThread(bool),
-    IsIdle(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GenericKernelProcessTreeThreadField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Tid(f.int64()?),
-            16 => Self::Pid(f.int64()?),
-            26 => Self::Comm(f.string()?),
-            32 => Self::IsMainThread(f.bool()?),
-            40 => Self::IsIdle(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GenericKernelProcessTree.Thread": GenericKernelProcessTreeThreadReader, GenericKernelProcessTreeThreadField, GenericKernelProcessTreeThreadTable;
+    one {
+        Tid(i64) tid = 8 as Int64;
+        Pid(i64) pid = 16 as Int64;
+        Comm(&'a str) comm = 26 as String;
+        IsMainThread(bool) is_main_thread = 32 as Bool;
+        IsIdle(bool) is_idle = 40 as Bool;
     }
 }
 
@@ -360,30 +286,12 @@ impl GenericKernelProcessTreeProcessWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GenericKernelProcessTree.Process` where it lies, field by field.
-pub type GenericKernelProcessTreeProcessReader<'a> = rt::TypedReader<
-    'a,
-    GenericKernelProcessTreeProcessField<'a>,
->;
-/// A field of a `perfetto.protos.GenericKernelProcessTree.Process`.
-#[derive(Clone, Copy, Debug)]
-pub enum GenericKernelProcessTreeProcessField<'a> {
-    Pid(i64),
-    Ppid(i64),
-    Cmdline(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GenericKernelProcessTreeProcessField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int64()?),
-            16 => Self::Ppid(f.int64()?),
-            26 => Self::Cmdline(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GenericKernelProcessTree.Process": GenericKernelProcessTreeProcessReader, GenericKernelProcessTreeProcessField, GenericKernelProcessTreeProcessTable;
+    one {
+        Pid(i64) pid = 8 as Int64;
+        Ppid(i64) ppid = 16 as Int64;
+        Cmdline(&'a str) cmdline = 26 as String;
     }
 }
 

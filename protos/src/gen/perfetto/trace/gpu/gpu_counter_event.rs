@@ -35,34 +35,12 @@ impl InternedGpuCounterDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InternedGpuCounterDescriptor` where it lies, field by field.
-pub type InternedGpuCounterDescriptorReader<'a> = rt::TypedReader<
-    'a,
-    InternedGpuCounterDescriptorField<'a>,
->;
-/// A field of a `perfetto.protos.InternedGpuCounterDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum InternedGpuCounterDescriptorField<'a> {
-    Iid(u64),
-    CounterDescriptor(crate::GpuCounterDescriptorReader<'a>),
-    GpuId(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InternedGpuCounterDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => {
-                Self::CounterDescriptor(
-                    crate::GpuCounterDescriptorReader::new(f.bytes()?),
-                )
-            }
-            24 => Self::GpuId(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InternedGpuCounterDescriptor": InternedGpuCounterDescriptorReader, InternedGpuCounterDescriptorField, InternedGpuCounterDescriptorTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        CounterDescriptor(crate::GpuCounterDescriptorReader<'a>) counter_descriptor = 18 as Message;
+        GpuId(i32) gpu_id = 24 as Int32;
     }
 }
 
@@ -123,33 +101,17 @@ impl GpuCounterEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuCounterEvent` where it lies, field by field.
-pub type GpuCounterEventReader<'a> = rt::TypedReader<'a, GpuCounterEventField<'a>>;
-/// A field of a `perfetto.protos.GpuCounterEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuCounterEventField<'a> {
-    CounterDescriptor(crate::GpuCounterDescriptorReader<'a>),
-    CounterDescriptorIid(u64),
-    Counters(GpuCounterEventGpuCounterReader<'a>),
-    GpuId(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuCounterEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::CounterDescriptor(
-                    crate::GpuCounterDescriptorReader::new(f.bytes()?),
-                )
-            }
-            32 => Self::CounterDescriptorIid(f.uint64()?),
-            18 => Self::Counters(GpuCounterEventGpuCounterReader::new(f.bytes()?)),
-            24 => Self::GpuId(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuCounterEvent": GpuCounterEventReader, GpuCounterEventField, GpuCounterEventTable;
+    one {
+        GpuId(i32) gpu_id = 24 as Int32;
+    }
+    many {
+        Counters(GpuCounterEventGpuCounterReader<'a>) counters = 18 as Message;
+    }
+    oneof desc {
+        CounterDescriptor(crate::GpuCounterDescriptorReader<'a>) counter_descriptor = 10 as Message;
+        CounterDescriptorIid(u64) counter_descriptor_iid = 32 as Uint64;
     }
 }
 
@@ -200,30 +162,14 @@ impl GpuCounterEventGpuCounterWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuCounterEvent.GpuCounter` where it lies, field by field.
-pub type GpuCounterEventGpuCounterReader<'a> = rt::TypedReader<
-    'a,
-    GpuCounterEventGpuCounterField<'a>,
->;
-/// A field of a `perfetto.protos.GpuCounterEvent.GpuCounter`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuCounterEventGpuCounterField<'a> {
-    CounterId(u32),
-    IntValue(i64),
-    DoubleValue(f64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuCounterEventGpuCounterField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CounterId(f.uint32()?),
-            16 => Self::IntValue(f.int64()?),
-            25 => Self::DoubleValue(f.double()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuCounterEvent.GpuCounter": GpuCounterEventGpuCounterReader, GpuCounterEventGpuCounterField, GpuCounterEventGpuCounterTable;
+    one {
+        CounterId(u32) counter_id = 8 as Uint32;
+    }
+    oneof value {
+        IntValue(i64) int_value = 16 as Int64;
+        DoubleValue(f64) double_value = 25 as Double;
     }
 }
 

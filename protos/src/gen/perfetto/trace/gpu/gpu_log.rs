@@ -73,27 +73,12 @@ impl GpuLogWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuLog` where it lies, field by field.
-pub type GpuLogReader<'a> = rt::TypedReader<'a, GpuLogField<'a>>;
-/// A field of a `perfetto.protos.GpuLog`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuLogField<'a> {
-    Severity(GpuLogSeverity),
-    Tag(&'a str),
-    LogMessage(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuLogField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Severity(GpuLogSeverity(f.enumeration()?)),
-            18 => Self::Tag(f.string()?),
-            26 => Self::LogMessage(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuLog": GpuLogReader, GpuLogField, GpuLogTable;
+    one {
+        Severity(GpuLogSeverity) severity = 8 as Enumeration;
+        Tag(&'a str) tag = 18 as String;
+        LogMessage(&'a str) log_message = 26 as String;
     }
 }
 

@@ -31,27 +31,12 @@ impl GpuMemTotalEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuMemTotalEvent` where it lies, field by field.
-pub type GpuMemTotalEventReader<'a> = rt::TypedReader<'a, GpuMemTotalEventField<'a>>;
-/// A field of a `perfetto.protos.GpuMemTotalEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuMemTotalEventField<'a> {
-    GpuId(u32),
-    Pid(u32),
-    Size(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuMemTotalEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::GpuId(f.uint32()?),
-            16 => Self::Pid(f.uint32()?),
-            24 => Self::Size(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuMemTotalEvent": GpuMemTotalEventReader, GpuMemTotalEventField, GpuMemTotalEventTable;
+    one {
+        GpuId(u32) gpu_id = 8 as Uint32;
+        Pid(u32) pid = 16 as Uint32;
+        Size(u64) size = 24 as Uint64;
     }
 }
 

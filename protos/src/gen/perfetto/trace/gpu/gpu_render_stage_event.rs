@@ -104,30 +104,12 @@ impl InternedGraphicsContextWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InternedGraphicsContext` where it lies, field by field.
-pub type InternedGraphicsContextReader<'a> = rt::TypedReader<
-    'a,
-    InternedGraphicsContextField<'a>,
->;
-/// A field of a `perfetto.protos.InternedGraphicsContext`.
-#[derive(Clone, Copy, Debug)]
-pub enum InternedGraphicsContextField<'a> {
-    Iid(u64),
-    Pid(i32),
-    Api(InternedGraphicsContextApi),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InternedGraphicsContextField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            16 => Self::Pid(f.int32()?),
-            24 => Self::Api(InternedGraphicsContextApi(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InternedGraphicsContext": InternedGraphicsContextReader, InternedGraphicsContextField, InternedGraphicsContextTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Pid(i32) pid = 16 as Int32;
+        Api(InternedGraphicsContextApi) api = 24 as Enumeration;
     }
 }
 
@@ -177,38 +159,13 @@ impl InternedGpuRenderStageSpecificationWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InternedGpuRenderStageSpecification` where it lies, field by field.
-pub type InternedGpuRenderStageSpecificationReader<'a> = rt::TypedReader<
-    'a,
-    InternedGpuRenderStageSpecificationField<'a>,
->;
-/// A field of a `perfetto.protos.InternedGpuRenderStageSpecification`.
-#[derive(Clone, Copy, Debug)]
-pub enum InternedGpuRenderStageSpecificationField<'a> {
-    Iid(u64),
-    Name(&'a str),
-    Description(&'a str),
-    Category(InternedGpuRenderStageSpecificationRenderStageCategory),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InternedGpuRenderStageSpecificationField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => Self::Name(f.string()?),
-            26 => Self::Description(f.string()?),
-            32 => {
-                Self::Category(
-                    InternedGpuRenderStageSpecificationRenderStageCategory(
-                        f.enumeration()?,
-                    ),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InternedGpuRenderStageSpecification": InternedGpuRenderStageSpecificationReader, InternedGpuRenderStageSpecificationField, InternedGpuRenderStageSpecificationTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Name(&'a str) name = 18 as String;
+        Description(&'a str) description = 26 as String;
+        Category(InternedGpuRenderStageSpecificationRenderStageCategory) category = 32 as Enumeration;
     }
 }
 
@@ -331,76 +288,34 @@ impl GpuRenderStageEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuRenderStageEvent` where it lies, field by field.
-pub type GpuRenderStageEventReader<'a> = rt::TypedReader<
-    'a,
-    GpuRenderStageEventField<'a>,
->;
-/// A field of a `perfetto.protos.GpuRenderStageEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuRenderStageEventField<'a> {
-    EventId(u64),
-    Duration(u64),
-    HwQueueId(i32),
-    StageId(i32),
-    Context(u64),
-    ExtraData(GpuRenderStageEventExtraDataReader<'a>),
-    Specifications(GpuRenderStageEventSpecificationsReader<'a>),
-    RenderTargetHandle(u64),
-    RenderPassHandle(u64),
-    SubmissionId(u32),
-    GpuId(i32),
-    CommandBufferHandle(u64),
-    HwQueueIid(u64),
-    StageIid(u64),
-    RenderSubpassIndexMask(u64),
-    RenderPassInstanceId(u64),
-    Name(&'a str),
-    NameIid(u64),
-    EventWaitIds(u64),
-    KernelIid(u64),
-    Launch(GpuRenderStageEventComputeKernelLaunchReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuRenderStageEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::EventId(f.uint64()?),
-            16 => Self::Duration(f.uint64()?),
-            24 => Self::HwQueueId(f.int32()?),
-            32 => Self::StageId(f.int32()?),
-            40 => Self::Context(f.uint64()?),
-            50 => Self::ExtraData(GpuRenderStageEventExtraDataReader::new(f.bytes()?)),
-            58 => {
-                Self::Specifications(
-                    GpuRenderStageEventSpecificationsReader::new(f.bytes()?),
-                )
-            }
-            64 => Self::RenderTargetHandle(f.uint64()?),
-            72 => Self::RenderPassHandle(f.uint64()?),
-            80 => Self::SubmissionId(f.uint32()?),
-            88 => Self::GpuId(f.int32()?),
-            96 => Self::CommandBufferHandle(f.uint64()?),
-            104 => Self::HwQueueIid(f.uint64()?),
-            112 => Self::StageIid(f.uint64()?),
-            120 => Self::RenderSubpassIndexMask(f.uint64()?),
-            122 => return rt::run(f, 120),
-            128 => Self::RenderPassInstanceId(f.uint64()?),
-            138 => Self::Name(f.string()?),
-            160 => Self::NameIid(f.uint64()?),
-            144 => Self::EventWaitIds(f.uint64()?),
-            146 => return rt::run(f, 144),
-            152 => Self::KernelIid(f.uint64()?),
-            170 => {
-                Self::Launch(
-                    GpuRenderStageEventComputeKernelLaunchReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuRenderStageEvent": GpuRenderStageEventReader, GpuRenderStageEventField, GpuRenderStageEventTable;
+    one {
+        EventId(u64) event_id = 8 as Uint64;
+        Duration(u64) duration = 16 as Uint64;
+        HwQueueId(i32) hw_queue_id = 24 as Int32;
+        StageId(i32) stage_id = 32 as Int32;
+        Context(u64) context = 40 as Uint64;
+        Specifications(GpuRenderStageEventSpecificationsReader<'a>) specifications = 58 as Message;
+        RenderTargetHandle(u64) render_target_handle = 64 as Uint64;
+        RenderPassHandle(u64) render_pass_handle = 72 as Uint64;
+        SubmissionId(u32) submission_id = 80 as Uint32;
+        GpuId(i32) gpu_id = 88 as Int32;
+        CommandBufferHandle(u64) command_buffer_handle = 96 as Uint64;
+        HwQueueIid(u64) hw_queue_iid = 104 as Uint64;
+        StageIid(u64) stage_iid = 112 as Uint64;
+        RenderPassInstanceId(u64) render_pass_instance_id = 128 as Uint64;
+        KernelIid(u64) kernel_iid = 152 as Uint64;
+        Launch(GpuRenderStageEventComputeKernelLaunchReader<'a>) launch = 170 as Message;
+    }
+    many {
+        ExtraData(GpuRenderStageEventExtraDataReader<'a>) extra_data = 50 as Message;
+        RenderSubpassIndexMask(u64) render_subpass_index_mask = 120 | 122 as Uint64;
+        EventWaitIds(u64) event_wait_ids = 144 | 146 as Uint64;
+    }
+    oneof name_field {
+        Name(&'a str) name = 138 as String;
+        NameIid(u64) name_iid = 160 as Uint64;
     }
 }
 
@@ -458,28 +373,11 @@ impl GpuRenderStageEventExtraDataWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuRenderStageEvent.ExtraData` where it lies, field by field.
-pub type GpuRenderStageEventExtraDataReader<'a> = rt::TypedReader<
-    'a,
-    GpuRenderStageEventExtraDataField<'a>,
->;
-/// A field of a `perfetto.protos.GpuRenderStageEvent.ExtraData`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuRenderStageEventExtraDataField<'a> {
-    Name(&'a str),
-    Value(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuRenderStageEventExtraDataField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            18 => Self::Value(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuRenderStageEvent.ExtraData": GpuRenderStageEventExtraDataReader, GpuRenderStageEventExtraDataField, GpuRenderStageEventExtraDataTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Value(&'a str) value = 18 as String;
     }
 }
 
@@ -520,30 +418,12 @@ impl GpuRenderStageEventDim3Writer<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuRenderStageEvent.Dim3` where it lies, field by field.
-pub type GpuRenderStageEventDim3Reader<'a> = rt::TypedReader<
-    'a,
-    GpuRenderStageEventDim3Field<'a>,
->;
-/// A field of a `perfetto.protos.GpuRenderStageEvent.Dim3`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuRenderStageEventDim3Field<'a> {
-    X(u32),
-    Y(u32),
-    Z(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuRenderStageEventDim3Field<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::X(f.uint32()?),
-            16 => Self::Y(f.uint32()?),
-            24 => Self::Z(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuRenderStageEvent.Dim3": GpuRenderStageEventDim3Reader, GpuRenderStageEventDim3Field, GpuRenderStageEventDim3Table;
+    one {
+        X(u32) x = 8 as Uint32;
+        Y(u32) y = 16 as Uint32;
+        Z(u32) z = 24 as Uint32;
     }
 }
 
@@ -607,38 +487,18 @@ impl GpuRenderStageEventExtraComputeArgWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg` where it lies, field by field.
-pub type GpuRenderStageEventExtraComputeArgReader<'a> = rt::TypedReader<
-    'a,
-    GpuRenderStageEventExtraComputeArgField<'a>,
->;
-/// A field of a `perfetto.protos.GpuRenderStageEvent.ExtraComputeArg`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuRenderStageEventExtraComputeArgField<'a> {
-    NameIid(u64),
-    Name(&'a str),
-    IntValue(i64),
-    UintValue(u64),
-    DoubleValue(f64),
-    StringValue(&'a str),
-    StringValueIid(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuRenderStageEventExtraComputeArgField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NameIid(f.uint64()?),
-            18 => Self::Name(f.string()?),
-            24 => Self::IntValue(f.int64()?),
-            32 => Self::UintValue(f.uint64()?),
-            41 => Self::DoubleValue(f.double()?),
-            50 => Self::StringValue(f.string()?),
-            56 => Self::StringValueIid(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuRenderStageEvent.ExtraComputeArg": GpuRenderStageEventExtraComputeArgReader, GpuRenderStageEventExtraComputeArgField, GpuRenderStageEventExtraComputeArgTable;
+    oneof name_field {
+        NameIid(u64) name_iid = 8 as Uint64;
+        Name(&'a str) name = 18 as String;
+    }
+    oneof value {
+        IntValue(i64) int_value = 24 as Int64;
+        UintValue(u64) uint_value = 32 as Uint64;
+        DoubleValue(f64) double_value = 41 as Double;
+        StringValue(&'a str) string_value = 50 as String;
+        StringValueIid(u64) string_value_iid = 56 as Uint64;
     }
 }
 
@@ -695,30 +555,14 @@ impl GpuRenderStageEventComputeKernelLaunchWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch` where it lies, field by field.
-pub type GpuRenderStageEventComputeKernelLaunchReader<'a> = rt::TypedReader<
-    'a,
-    GpuRenderStageEventComputeKernelLaunchField<'a>,
->;
-/// A field of a `perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuRenderStageEventComputeKernelLaunchField<'a> {
-    GridSize(GpuRenderStageEventDim3Reader<'a>),
-    WorkgroupSize(GpuRenderStageEventDim3Reader<'a>),
-    Args(GpuRenderStageEventExtraComputeArgReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuRenderStageEventComputeKernelLaunchField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::GridSize(GpuRenderStageEventDim3Reader::new(f.bytes()?)),
-            18 => Self::WorkgroupSize(GpuRenderStageEventDim3Reader::new(f.bytes()?)),
-            26 => Self::Args(GpuRenderStageEventExtraComputeArgReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch": GpuRenderStageEventComputeKernelLaunchReader, GpuRenderStageEventComputeKernelLaunchField, GpuRenderStageEventComputeKernelLaunchTable;
+    one {
+        GridSize(GpuRenderStageEventDim3Reader<'a>) grid_size = 10 as Message;
+        WorkgroupSize(GpuRenderStageEventDim3Reader<'a>) workgroup_size = 18 as Message;
+    }
+    many {
+        Args(GpuRenderStageEventExtraComputeArgReader<'a>) args = 26 as Message;
     }
 }
 
@@ -776,42 +620,14 @@ impl GpuRenderStageEventSpecificationsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuRenderStageEvent.Specifications` where it lies, field by field.
-pub type GpuRenderStageEventSpecificationsReader<'a> = rt::TypedReader<
-    'a,
-    GpuRenderStageEventSpecificationsField<'a>,
->;
-/// A field of a `perfetto.protos.GpuRenderStageEvent.Specifications`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuRenderStageEventSpecificationsField<'a> {
-    ContextSpec(GpuRenderStageEventSpecificationsContextSpecReader<'a>),
-    HwQueue(GpuRenderStageEventSpecificationsDescriptionReader<'a>),
-    Stage(GpuRenderStageEventSpecificationsDescriptionReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuRenderStageEventSpecificationsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::ContextSpec(
-                    GpuRenderStageEventSpecificationsContextSpecReader::new(f.bytes()?),
-                )
-            }
-            18 => {
-                Self::HwQueue(
-                    GpuRenderStageEventSpecificationsDescriptionReader::new(f.bytes()?),
-                )
-            }
-            26 => {
-                Self::Stage(
-                    GpuRenderStageEventSpecificationsDescriptionReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuRenderStageEvent.Specifications": GpuRenderStageEventSpecificationsReader, GpuRenderStageEventSpecificationsField, GpuRenderStageEventSpecificationsTable;
+    one {
+        ContextSpec(GpuRenderStageEventSpecificationsContextSpecReader<'a>) context_spec = 10 as Message;
+    }
+    many {
+        HwQueue(GpuRenderStageEventSpecificationsDescriptionReader<'a>) hw_queue = 18 as Message;
+        Stage(GpuRenderStageEventSpecificationsDescriptionReader<'a>) stage = 26 as Message;
     }
 }
 
@@ -859,28 +675,11 @@ impl GpuRenderStageEventSpecificationsContextSpecWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec` where it lies, field by field.
-pub type GpuRenderStageEventSpecificationsContextSpecReader<'a> = rt::TypedReader<
-    'a,
-    GpuRenderStageEventSpecificationsContextSpecField<'a>,
->;
-/// A field of a `perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuRenderStageEventSpecificationsContextSpecField<'a> {
-    Context(u64),
-    Pid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuRenderStageEventSpecificationsContextSpecField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Context(f.uint64()?),
-            16 => Self::Pid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec": GpuRenderStageEventSpecificationsContextSpecReader, GpuRenderStageEventSpecificationsContextSpecField, GpuRenderStageEventSpecificationsContextSpecTable;
+    one {
+        Context(u64) context = 8 as Uint64;
+        Pid(i32) pid = 16 as Int32;
     }
 }
 
@@ -919,28 +718,11 @@ impl GpuRenderStageEventSpecificationsDescriptionWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuRenderStageEvent.Specifications.Description` where it lies, field by field.
-pub type GpuRenderStageEventSpecificationsDescriptionReader<'a> = rt::TypedReader<
-    'a,
-    GpuRenderStageEventSpecificationsDescriptionField<'a>,
->;
-/// A field of a `perfetto.protos.GpuRenderStageEvent.Specifications.Description`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuRenderStageEventSpecificationsDescriptionField<'a> {
-    Name(&'a str),
-    Description(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuRenderStageEventSpecificationsDescriptionField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            18 => Self::Description(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuRenderStageEvent.Specifications.Description": GpuRenderStageEventSpecificationsDescriptionReader, GpuRenderStageEventSpecificationsDescriptionField, GpuRenderStageEventSpecificationsDescriptionTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Description(&'a str) description = 18 as String;
     }
 }
 
@@ -988,34 +770,16 @@ impl InternedComputeKernelWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InternedComputeKernel` where it lies, field by field.
-pub type InternedComputeKernelReader<'a> = rt::TypedReader<
-    'a,
-    InternedComputeKernelField<'a>,
->;
-/// A field of a `perfetto.protos.InternedComputeKernel`.
-#[derive(Clone, Copy, Debug)]
-pub enum InternedComputeKernelField<'a> {
-    Iid(u64),
-    Name(&'a str),
-    DemangledName(&'a str),
-    Arch(&'a str),
-    Args(GpuRenderStageEventExtraComputeArgReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InternedComputeKernelField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => Self::Name(f.string()?),
-            26 => Self::DemangledName(f.string()?),
-            34 => Self::Arch(f.string()?),
-            42 => Self::Args(GpuRenderStageEventExtraComputeArgReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InternedComputeKernel": InternedComputeKernelReader, InternedComputeKernelField, InternedComputeKernelTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Name(&'a str) name = 18 as String;
+        DemangledName(&'a str) demangled_name = 26 as String;
+        Arch(&'a str) arch = 34 as String;
+    }
+    many {
+        Args(GpuRenderStageEventExtraComputeArgReader<'a>) args = 42 as Message;
     }
 }
 
@@ -1057,28 +821,11 @@ impl InternedComputeArgNameWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InternedComputeArgName` where it lies, field by field.
-pub type InternedComputeArgNameReader<'a> = rt::TypedReader<
-    'a,
-    InternedComputeArgNameField<'a>,
->;
-/// A field of a `perfetto.protos.InternedComputeArgName`.
-#[derive(Clone, Copy, Debug)]
-pub enum InternedComputeArgNameField<'a> {
-    Iid(u64),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InternedComputeArgNameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InternedComputeArgName": InternedComputeArgNameReader, InternedComputeArgNameField, InternedComputeArgNameTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Name(&'a str) name = 18 as String;
     }
 }
 

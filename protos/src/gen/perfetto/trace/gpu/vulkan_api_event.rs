@@ -50,29 +50,11 @@ impl VulkanApiEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VulkanApiEvent` where it lies, field by field.
-pub type VulkanApiEventReader<'a> = rt::TypedReader<'a, VulkanApiEventField<'a>>;
-/// A field of a `perfetto.protos.VulkanApiEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum VulkanApiEventField<'a> {
-    VkDebugUtilsObjectName(VulkanApiEventVkDebugUtilsObjectNameReader<'a>),
-    VkQueueSubmit(VulkanApiEventVkQueueSubmitReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VulkanApiEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::VkDebugUtilsObjectName(
-                    VulkanApiEventVkDebugUtilsObjectNameReader::new(f.bytes()?),
-                )
-            }
-            18 => Self::VkQueueSubmit(VulkanApiEventVkQueueSubmitReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VulkanApiEvent": VulkanApiEventReader, VulkanApiEventField, VulkanApiEventTable;
+    oneof event {
+        VkDebugUtilsObjectName(VulkanApiEventVkDebugUtilsObjectNameReader<'a>) vk_debug_utils_object_name = 10 as Message;
+        VkQueueSubmit(VulkanApiEventVkQueueSubmitReader<'a>) vk_queue_submit = 18 as Message;
     }
 }
 
@@ -123,34 +105,14 @@ impl VulkanApiEventVkDebugUtilsObjectNameWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName` where it lies, field by field.
-pub type VulkanApiEventVkDebugUtilsObjectNameReader<'a> = rt::TypedReader<
-    'a,
-    VulkanApiEventVkDebugUtilsObjectNameField<'a>,
->;
-/// A field of a `perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName`.
-#[derive(Clone, Copy, Debug)]
-pub enum VulkanApiEventVkDebugUtilsObjectNameField<'a> {
-    Pid(u32),
-    VkDevice(u64),
-    ObjectType(i32),
-    Object(u64),
-    ObjectName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VulkanApiEventVkDebugUtilsObjectNameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.uint32()?),
-            16 => Self::VkDevice(f.uint64()?),
-            24 => Self::ObjectType(f.int32()?),
-            32 => Self::Object(f.uint64()?),
-            42 => Self::ObjectName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName": VulkanApiEventVkDebugUtilsObjectNameReader, VulkanApiEventVkDebugUtilsObjectNameField, VulkanApiEventVkDebugUtilsObjectNameTable;
+    one {
+        Pid(u32) pid = 8 as Uint32;
+        VkDevice(u64) vk_device = 16 as Uint64;
+        ObjectType(i32) object_type = 24 as Int32;
+        Object(u64) object = 32 as Uint64;
+        ObjectName(&'a str) object_name = 42 as String;
     }
 }
 
@@ -203,37 +165,17 @@ impl VulkanApiEventVkQueueSubmitWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VulkanApiEvent.VkQueueSubmit` where it lies, field by field.
-pub type VulkanApiEventVkQueueSubmitReader<'a> = rt::TypedReader<
-    'a,
-    VulkanApiEventVkQueueSubmitField<'a>,
->;
-/// A field of a `perfetto.protos.VulkanApiEvent.VkQueueSubmit`.
-#[derive(Clone, Copy, Debug)]
-pub enum VulkanApiEventVkQueueSubmitField<'a> {
-    DurationNs(u64),
-    Pid(u32),
-    Tid(u32),
-    VkQueue(u64),
-    VkCommandBuffers(u64),
-    SubmissionId(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VulkanApiEventVkQueueSubmitField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DurationNs(f.uint64()?),
-            16 => Self::Pid(f.uint32()?),
-            24 => Self::Tid(f.uint32()?),
-            32 => Self::VkQueue(f.uint64()?),
-            40 => Self::VkCommandBuffers(f.uint64()?),
-            42 => return rt::run(f, 40),
-            48 => Self::SubmissionId(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VulkanApiEvent.VkQueueSubmit": VulkanApiEventVkQueueSubmitReader, VulkanApiEventVkQueueSubmitField, VulkanApiEventVkQueueSubmitTable;
+    one {
+        DurationNs(u64) duration_ns = 8 as Uint64;
+        Pid(u32) pid = 16 as Uint32;
+        Tid(u32) tid = 24 as Uint32;
+        VkQueue(u64) vk_queue = 32 as Uint64;
+        SubmissionId(u32) submission_id = 48 as Uint32;
+    }
+    many {
+        VkCommandBuffers(u64) vk_command_buffers = 40 | 42 as Uint64;
     }
 }
 

@@ -157,32 +157,15 @@ impl VulkanMemoryEventAnnotationWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VulkanMemoryEventAnnotation` where it lies, field by field.
-pub type VulkanMemoryEventAnnotationReader<'a> = rt::TypedReader<
-    'a,
-    VulkanMemoryEventAnnotationField<'a>,
->;
-/// A field of a `perfetto.protos.VulkanMemoryEventAnnotation`.
-#[derive(Clone, Copy, Debug)]
-pub enum VulkanMemoryEventAnnotationField<'a> {
-    KeyIid(u64),
-    IntValue(i64),
-    DoubleValue(f64),
-    StringIid(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VulkanMemoryEventAnnotationField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::KeyIid(f.uint64()?),
-            16 => Self::IntValue(f.int64()?),
-            25 => Self::DoubleValue(f.double()?),
-            32 => Self::StringIid(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VulkanMemoryEventAnnotation": VulkanMemoryEventAnnotationReader, VulkanMemoryEventAnnotationField, VulkanMemoryEventAnnotationTable;
+    one {
+        KeyIid(u64) key_iid = 8 as Uint64;
+    }
+    oneof value {
+        IntValue(i64) int_value = 16 as Int64;
+        DoubleValue(f64) double_value = 25 as Double;
+        StringIid(u64) string_iid = 32 as Uint64;
     }
 }
 
@@ -265,51 +248,25 @@ impl VulkanMemoryEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.VulkanMemoryEvent` where it lies, field by field.
-pub type VulkanMemoryEventReader<'a> = rt::TypedReader<'a, VulkanMemoryEventField<'a>>;
-/// A field of a `perfetto.protos.VulkanMemoryEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum VulkanMemoryEventField<'a> {
-    Source(VulkanMemoryEventSource),
-    Operation(VulkanMemoryEventOperation),
-    Timestamp(i64),
-    Pid(u32),
-    MemoryAddress(u64),
-    MemorySize(u64),
-    CallerIid(u64),
-    AllocationScope(VulkanMemoryEventAllocationScope),
-    Annotations(VulkanMemoryEventAnnotationReader<'a>),
-    Device(u64),
-    DeviceMemory(u64),
-    MemoryType(u32),
-    Heap(u32),
-    ObjectHandle(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for VulkanMemoryEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Source(VulkanMemoryEventSource(f.enumeration()?)),
-            16 => Self::Operation(VulkanMemoryEventOperation(f.enumeration()?)),
-            24 => Self::Timestamp(f.int64()?),
-            32 => Self::Pid(f.uint32()?),
-            41 => Self::MemoryAddress(f.fixed64()?),
-            48 => Self::MemorySize(f.uint64()?),
-            56 => Self::CallerIid(f.uint64()?),
-            64 => {
-                Self::AllocationScope(VulkanMemoryEventAllocationScope(f.enumeration()?))
-            }
-            74 => Self::Annotations(VulkanMemoryEventAnnotationReader::new(f.bytes()?)),
-            129 => Self::Device(f.fixed64()?),
-            137 => Self::DeviceMemory(f.fixed64()?),
-            144 => Self::MemoryType(f.uint32()?),
-            152 => Self::Heap(f.uint32()?),
-            161 => Self::ObjectHandle(f.fixed64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.VulkanMemoryEvent": VulkanMemoryEventReader, VulkanMemoryEventField, VulkanMemoryEventTable;
+    one {
+        Source(VulkanMemoryEventSource) source = 8 as Enumeration;
+        Operation(VulkanMemoryEventOperation) operation = 16 as Enumeration;
+        Timestamp(i64) timestamp = 24 as Int64;
+        Pid(u32) pid = 32 as Uint32;
+        MemoryAddress(u64) memory_address = 41 as Fixed64;
+        MemorySize(u64) memory_size = 48 as Uint64;
+        CallerIid(u64) caller_iid = 56 as Uint64;
+        AllocationScope(VulkanMemoryEventAllocationScope) allocation_scope = 64 as Enumeration;
+        Device(u64) device = 129 as Fixed64;
+        DeviceMemory(u64) device_memory = 137 as Fixed64;
+        MemoryType(u32) memory_type = 144 as Uint32;
+        Heap(u32) heap = 152 as Uint32;
+        ObjectHandle(u64) object_handle = 161 as Fixed64;
+    }
+    many {
+        Annotations(VulkanMemoryEventAnnotationReader<'a>) annotations = 74 as Message;
     }
 }
 

@@ -314,167 +314,60 @@ impl InternedDataWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InternedData` where it lies, field by field.
-pub type InternedDataReader<'a> = rt::TypedReader<'a, InternedDataField<'a>>;
-/// A field of a `perfetto.protos.InternedData`.
-#[derive(Clone, Copy, Debug)]
-pub enum InternedDataField<'a> {
-    /// For `TrackEvent.category_iids`.
-    EventCategories(crate::EventCategoryReader<'a>),
-    /// For `TrackEvent.name_iid`.
-    EventNames(crate::EventNameReader<'a>),
-    /// For `DebugAnnotation.name_iid`.
-    DebugAnnotationNames(crate::DebugAnnotationNameReader<'a>),
-    /// For everything that says where in the source it was.
-    SourceLocations(crate::SourceLocationReader<'a>),
-    FunctionNames(crate::InternedStringReader<'a>),
-    Frames(crate::FrameReader<'a>),
-    /// Lists of frames, outermost first.
-    Callstacks(crate::CallstackReader<'a>),
-    /// Raw bytes, not hex.
-    BuildIds(crate::InternedStringReader<'a>),
-    /// Components of paths.
-    MappingPaths(crate::InternedStringReader<'a>),
-    SourcePaths(crate::InternedStringReader<'a>),
-    Mappings(crate::MappingReader<'a>),
-    /// For `LogMessage.body_iid`.
-    LogMessageBody(crate::LogMessageBodyReader<'a>),
-    VulkanMemoryKeys(crate::InternedStringReader<'a>),
-    #[cfg(feature = "gpu")]
-    GraphicsContexts(crate::InternedGraphicsContextReader<'a>),
-    #[cfg(feature = "gpu")]
-    GpuSpecifications(crate::InternedGpuRenderStageSpecificationReader<'a>),
-    /// For `ChromeHistogramSample.name_iid`.
-    #[cfg(feature = "chrome")]
-    HistogramNames(crate::HistogramNameReader<'a>),
-    KernelSymbols(crate::InternedStringReader<'a>),
-    /// For `DebugAnnotation.proto_type_name_iid`.
-    DebugAnnotationValueTypeNames(crate::DebugAnnotationValueTypeNameReader<'a>),
-    UnsymbolizedSourceLocations(crate::UnsymbolizedSourceLocationReader<'a>),
-    /// For `DebugAnnotation.string_value_iid`.
-    DebugAnnotationStringValues(crate::InternedStringReader<'a>),
-    #[cfg(feature = "chrome")]
-    V8JsFunctionName(crate::InternedV8StringReader<'a>),
-    #[cfg(feature = "chrome")]
-    V8JsFunction(crate::InternedV8JsFunctionReader<'a>),
-    #[cfg(feature = "chrome")]
-    V8JsScript(crate::InternedV8JsScriptReader<'a>),
-    #[cfg(feature = "chrome")]
-    V8WasmScript(crate::InternedV8WasmScriptReader<'a>),
-    #[cfg(feature = "chrome")]
-    V8Isolate(crate::InternedV8IsolateReader<'a>),
-    /// For `TrackEvent.correlation_id_str_iid`.
-    CorrelationIdStr(crate::InternedStringReader<'a>),
-    #[cfg(feature = "gpu")]
-    GpuCounterDescriptors(crate::InternedGpuCounterDescriptorReader<'a>),
-    #[cfg(feature = "profiling")]
-    StackSampleTaskContexts(crate::StackSampleTaskContextReader<'a>),
-    #[cfg(feature = "profiling")]
-    StackSampleExecutionContexts(crate::StackSampleExecutionContextReader<'a>),
-    #[cfg(feature = "profiling")]
-    StackSampleCounterDescriptors(crate::StackSampleCounterDescriptorReader<'a>),
-    #[cfg(feature = "profiling")]
-    StackSampleAsyncContextDescriptors(
-        crate::StackSampleAsyncContextDescriptorReader<'a>,
-    ),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InternedDataField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::EventCategories(crate::EventCategoryReader::new(f.bytes()?)),
-            18 => Self::EventNames(crate::EventNameReader::new(f.bytes()?)),
-            26 => {
-                Self::DebugAnnotationNames(
-                    crate::DebugAnnotationNameReader::new(f.bytes()?),
-                )
-            }
-            34 => Self::SourceLocations(crate::SourceLocationReader::new(f.bytes()?)),
-            42 => Self::FunctionNames(crate::InternedStringReader::new(f.bytes()?)),
-            50 => Self::Frames(crate::FrameReader::new(f.bytes()?)),
-            58 => Self::Callstacks(crate::CallstackReader::new(f.bytes()?)),
-            130 => Self::BuildIds(crate::InternedStringReader::new(f.bytes()?)),
-            138 => Self::MappingPaths(crate::InternedStringReader::new(f.bytes()?)),
-            146 => Self::SourcePaths(crate::InternedStringReader::new(f.bytes()?)),
-            154 => Self::Mappings(crate::MappingReader::new(f.bytes()?)),
-            162 => Self::LogMessageBody(crate::LogMessageBodyReader::new(f.bytes()?)),
-            178 => Self::VulkanMemoryKeys(crate::InternedStringReader::new(f.bytes()?)),
-            #[cfg(feature = "gpu")]
-            186 => {
-                Self::GraphicsContexts(
-                    crate::InternedGraphicsContextReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "gpu")]
-            194 => {
-                Self::GpuSpecifications(
-                    crate::InternedGpuRenderStageSpecificationReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "chrome")]
-            202 => Self::HistogramNames(crate::HistogramNameReader::new(f.bytes()?)),
-            210 => Self::KernelSymbols(crate::InternedStringReader::new(f.bytes()?)),
-            218 => {
-                Self::DebugAnnotationValueTypeNames(
-                    crate::DebugAnnotationValueTypeNameReader::new(f.bytes()?),
-                )
-            }
-            226 => {
-                Self::UnsymbolizedSourceLocations(
-                    crate::UnsymbolizedSourceLocationReader::new(f.bytes()?),
-                )
-            }
-            234 => {
-                Self::DebugAnnotationStringValues(
-                    crate::InternedStringReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "chrome")]
-            250 => Self::V8JsFunctionName(crate::InternedV8StringReader::new(f.bytes()?)),
-            #[cfg(feature = "chrome")]
-            258 => Self::V8JsFunction(crate::InternedV8JsFunctionReader::new(f.bytes()?)),
-            #[cfg(feature = "chrome")]
-            266 => Self::V8JsScript(crate::InternedV8JsScriptReader::new(f.bytes()?)),
-            #[cfg(feature = "chrome")]
-            274 => Self::V8WasmScript(crate::InternedV8WasmScriptReader::new(f.bytes()?)),
-            #[cfg(feature = "chrome")]
-            282 => Self::V8Isolate(crate::InternedV8IsolateReader::new(f.bytes()?)),
-            346 => Self::CorrelationIdStr(crate::InternedStringReader::new(f.bytes()?)),
-            #[cfg(feature = "gpu")]
-            378 => {
-                Self::GpuCounterDescriptors(
-                    crate::InternedGpuCounterDescriptorReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "profiling")]
-            386 => {
-                Self::StackSampleTaskContexts(
-                    crate::StackSampleTaskContextReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "profiling")]
-            394 => {
-                Self::StackSampleExecutionContexts(
-                    crate::StackSampleExecutionContextReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "profiling")]
-            402 => {
-                Self::StackSampleCounterDescriptors(
-                    crate::StackSampleCounterDescriptorReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "profiling")]
-            410 => {
-                Self::StackSampleAsyncContextDescriptors(
-                    crate::StackSampleAsyncContextDescriptorReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InternedData": InternedDataReader, InternedDataField, InternedDataTable;
+    many {
+        /// For `TrackEvent.category_iids`.
+        EventCategories(crate::EventCategoryReader<'a>) event_categories = 10 as Message;
+        /// For `TrackEvent.name_iid`.
+        EventNames(crate::EventNameReader<'a>) event_names = 18 as Message;
+        /// For `DebugAnnotation.name_iid`.
+        DebugAnnotationNames(crate::DebugAnnotationNameReader<'a>) debug_annotation_names = 26 as Message;
+        /// For everything that says where in the source it was.
+        SourceLocations(crate::SourceLocationReader<'a>) source_locations = 34 as Message;
+        FunctionNames(crate::InternedStringReader<'a>) function_names = 42 as Message;
+        Frames(crate::FrameReader<'a>) frames = 50 as Message;
+        /// Lists of frames, outermost first.
+        Callstacks(crate::CallstackReader<'a>) callstacks = 58 as Message;
+        /// Raw bytes, not hex.
+        BuildIds(crate::InternedStringReader<'a>) build_ids = 130 as Message;
+        /// Components of paths.
+        MappingPaths(crate::InternedStringReader<'a>) mapping_paths = 138 as Message;
+        SourcePaths(crate::InternedStringReader<'a>) source_paths = 146 as Message;
+        Mappings(crate::MappingReader<'a>) mappings = 154 as Message;
+        /// For `LogMessage.body_iid`.
+        LogMessageBody(crate::LogMessageBodyReader<'a>) log_message_body = 162 as Message;
+        VulkanMemoryKeys(crate::InternedStringReader<'a>) vulkan_memory_keys = 178 as Message;
+        #[cfg(feature = "gpu")]
+        GraphicsContexts(crate::InternedGraphicsContextReader<'a>) graphics_contexts = 186 as Message;
+        #[cfg(feature = "gpu")]
+        GpuSpecifications(crate::InternedGpuRenderStageSpecificationReader<'a>) gpu_specifications = 194 as Message;
+        /// For `ChromeHistogramSample.name_iid`.
+        #[cfg(feature = "chrome")] HistogramNames(crate::HistogramNameReader<'a>) histogram_names = 202 as Message;
+        KernelSymbols(crate::InternedStringReader<'a>) kernel_symbols = 210 as Message;
+        /// For `DebugAnnotation.proto_type_name_iid`.
+        DebugAnnotationValueTypeNames(crate::DebugAnnotationValueTypeNameReader<'a>) debug_annotation_value_type_names = 218 as Message;
+        UnsymbolizedSourceLocations(crate::UnsymbolizedSourceLocationReader<'a>) unsymbolized_source_locations = 226 as Message;
+        /// For `DebugAnnotation.string_value_iid`.
+        DebugAnnotationStringValues(crate::InternedStringReader<'a>) debug_annotation_string_values = 234 as Message;
+        #[cfg(feature = "chrome")]
+        V8JsFunctionName(crate::InternedV8StringReader<'a>) v8_js_function_name = 250 as Message;
+        #[cfg(feature = "chrome")] V8JsFunction(crate::InternedV8JsFunctionReader<'a>) v8_js_function = 258 as Message;
+        #[cfg(feature = "chrome")] V8JsScript(crate::InternedV8JsScriptReader<'a>) v8_js_script = 266 as Message;
+        #[cfg(feature = "chrome")] V8WasmScript(crate::InternedV8WasmScriptReader<'a>) v8_wasm_script = 274 as Message;
+        #[cfg(feature = "chrome")] V8Isolate(crate::InternedV8IsolateReader<'a>) v8_isolate = 282 as Message;
+        /// For `TrackEvent.correlation_id_str_iid`.
+        CorrelationIdStr(crate::InternedStringReader<'a>) correlation_id_str = 346 as Message;
+        #[cfg(feature = "gpu")]
+        GpuCounterDescriptors(crate::InternedGpuCounterDescriptorReader<'a>) gpu_counter_descriptors = 378 as Message;
+        #[cfg(feature = "profiling")]
+        StackSampleTaskContexts(crate::StackSampleTaskContextReader<'a>) stack_sample_task_contexts = 386 as Message;
+        #[cfg(feature = "profiling")]
+        StackSampleExecutionContexts(crate::StackSampleExecutionContextReader<'a>) stack_sample_execution_contexts = 394 as Message;
+        #[cfg(feature = "profiling")]
+        StackSampleCounterDescriptors(crate::StackSampleCounterDescriptorReader<'a>) stack_sample_counter_descriptors = 402 as Message;
+        #[cfg(feature = "profiling")]
+        StackSampleAsyncContextDescriptors(crate::StackSampleAsyncContextDescriptorReader<'a>) stack_sample_async_context_descriptors = 410 as Message;
     }
 }
 

@@ -53,52 +53,23 @@ impl SystemdJournaldEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SystemdJournaldEvent` where it lies, field by field.
-pub type SystemdJournaldEventReader<'a> = rt::TypedReader<
-    'a,
-    SystemdJournaldEventField<'a>,
->;
-/// A field of a `perfetto.protos.SystemdJournaldEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum SystemdJournaldEventField<'a> {
-    Pid(u32),
-    Tid(u32),
-    Uid(u32),
-    Gid(u32),
-    Prio(u32),
-    Tag(&'a str),
-    Message(&'a str),
-    Comm(&'a str),
-    Exe(&'a str),
-    SystemdUnit(&'a str),
-    Hostname(&'a str),
-    Transport(&'a str),
-    NumTotal(u64),
-    NumFailed(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SystemdJournaldEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.uint32()?),
-            16 => Self::Tid(f.uint32()?),
-            24 => Self::Uid(f.uint32()?),
-            32 => Self::Gid(f.uint32()?),
-            40 => Self::Prio(f.uint32()?),
-            50 => Self::Tag(f.string()?),
-            58 => Self::Message(f.string()?),
-            66 => Self::Comm(f.string()?),
-            74 => Self::Exe(f.string()?),
-            82 => Self::SystemdUnit(f.string()?),
-            90 => Self::Hostname(f.string()?),
-            98 => Self::Transport(f.string()?),
-            160 => Self::NumTotal(f.uint64()?),
-            168 => Self::NumFailed(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SystemdJournaldEvent": SystemdJournaldEventReader, SystemdJournaldEventField, SystemdJournaldEventTable;
+    one {
+        Pid(u32) pid = 8 as Uint32;
+        Tid(u32) tid = 16 as Uint32;
+        Uid(u32) uid = 24 as Uint32;
+        Gid(u32) gid = 32 as Uint32;
+        Prio(u32) prio = 40 as Uint32;
+        Tag(&'a str) tag = 50 as String;
+        Message(&'a str) message = 58 as String;
+        Comm(&'a str) comm = 66 as String;
+        Exe(&'a str) exe = 74 as String;
+        SystemdUnit(&'a str) systemd_unit = 82 as String;
+        Hostname(&'a str) hostname = 90 as String;
+        Transport(&'a str) transport = 98 as String;
+        NumTotal(u64) num_total = 160 as Uint64;
+        NumFailed(u64) num_failed = 168 as Uint64;
     }
 }
 

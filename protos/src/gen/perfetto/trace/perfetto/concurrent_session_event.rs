@@ -75,34 +75,14 @@ impl ConcurrentSessionEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ConcurrentSessionEvent` where it lies, field by field.
-pub type ConcurrentSessionEventReader<'a> = rt::TypedReader<
-    'a,
-    ConcurrentSessionEventField<'a>,
->;
-/// A field of a `perfetto.protos.ConcurrentSessionEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ConcurrentSessionEventField<'a> {
-    State(ConcurrentSessionEventState),
-    SessionName(&'a str),
-    SessionId(u64),
-    ConsumerUid(i32),
-    NumDataSources(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ConcurrentSessionEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::State(ConcurrentSessionEventState(f.enumeration()?)),
-            18 => Self::SessionName(f.string()?),
-            24 => Self::SessionId(f.uint64()?),
-            32 => Self::ConsumerUid(f.int32()?),
-            40 => Self::NumDataSources(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ConcurrentSessionEvent": ConcurrentSessionEventReader, ConcurrentSessionEventField, ConcurrentSessionEventTable;
+    one {
+        State(ConcurrentSessionEventState) state = 8 as Enumeration;
+        SessionName(&'a str) session_name = 18 as String;
+        SessionId(u64) session_id = 24 as Uint64;
+        ConsumerUid(i32) consumer_uid = 32 as Int32;
+        NumDataSources(u32) num_data_sources = 40 as Uint32;
     }
 }
 

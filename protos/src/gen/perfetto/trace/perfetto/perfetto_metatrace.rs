@@ -61,48 +61,25 @@ impl PerfettoMetatraceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PerfettoMetatrace` where it lies, field by field.
-pub type PerfettoMetatraceReader<'a> = rt::TypedReader<'a, PerfettoMetatraceField<'a>>;
-/// A field of a `perfetto.protos.PerfettoMetatrace`.
-#[derive(Clone, Copy, Debug)]
-pub enum PerfettoMetatraceField<'a> {
-    EventId(u32),
-    CounterId(u32),
-    EventName(&'a str),
-    CounterName(&'a str),
-    EventNameIid(u64),
-    EventDurationNs(u64),
-    CounterValue(i32),
-    ThreadId(u32),
-    /// Events before this one were lost.
-    HasOverruns(bool),
-    Args(PerfettoMetatraceArgReader<'a>),
-    InternedStrings(PerfettoMetatraceInternedStringReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PerfettoMetatraceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::EventId(f.uint32()?),
-            16 => Self::CounterId(f.uint32()?),
-            66 => Self::EventName(f.string()?),
-            74 => Self::CounterName(f.string()?),
-            88 => Self::EventNameIid(f.uint64()?),
-            24 => Self::EventDurationNs(f.uint64()?),
-            32 => Self::CounterValue(f.int32()?),
-            40 => Self::ThreadId(f.uint32()?),
-            48 => Self::HasOverruns(f.bool()?),
-            58 => Self::Args(PerfettoMetatraceArgReader::new(f.bytes()?)),
-            82 => {
-                Self::InternedStrings(
-                    PerfettoMetatraceInternedStringReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PerfettoMetatrace": PerfettoMetatraceReader, PerfettoMetatraceField, PerfettoMetatraceTable;
+    one {
+        EventDurationNs(u64) event_duration_ns = 24 as Uint64;
+        CounterValue(i32) counter_value = 32 as Int32;
+        ThreadId(u32) thread_id = 40 as Uint32;
+        /// Events before this one were lost.
+        HasOverruns(bool) has_overruns = 48 as Bool;
+    }
+    many {
+        Args(PerfettoMetatraceArgReader<'a>) args = 58 as Message;
+        InternedStrings(PerfettoMetatraceInternedStringReader<'a>) interned_strings = 82 as Message;
+    }
+    oneof record_type {
+        EventId(u32) event_id = 8 as Uint32;
+        CounterId(u32) counter_id = 16 as Uint32;
+        EventName(&'a str) event_name = 66 as String;
+        CounterName(&'a str) counter_name = 74 as String;
+        EventNameIid(u64) event_name_iid = 88 as Uint64;
     }
 }
 
@@ -168,32 +145,15 @@ impl PerfettoMetatraceArgWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PerfettoMetatrace.Arg` where it lies, field by field.
-pub type PerfettoMetatraceArgReader<'a> = rt::TypedReader<
-    'a,
-    PerfettoMetatraceArgField<'a>,
->;
-/// A field of a `perfetto.protos.PerfettoMetatrace.Arg`.
-#[derive(Clone, Copy, Debug)]
-pub enum PerfettoMetatraceArgField<'a> {
-    Key(&'a str),
-    KeyIid(u64),
-    Value(&'a str),
-    ValueIid(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PerfettoMetatraceArgField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Key(f.string()?),
-            24 => Self::KeyIid(f.uint64()?),
-            18 => Self::Value(f.string()?),
-            32 => Self::ValueIid(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PerfettoMetatrace.Arg": PerfettoMetatraceArgReader, PerfettoMetatraceArgField, PerfettoMetatraceArgTable;
+    oneof key_or_interned_key {
+        Key(&'a str) key = 10 as String;
+        KeyIid(u64) key_iid = 24 as Uint64;
+    }
+    oneof value_or_interned_value {
+        Value(&'a str) value = 18 as String;
+        ValueIid(u64) value_iid = 32 as Uint64;
     }
 }
 
@@ -234,28 +194,11 @@ impl PerfettoMetatraceInternedStringWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PerfettoMetatrace.InternedString` where it lies, field by field.
-pub type PerfettoMetatraceInternedStringReader<'a> = rt::TypedReader<
-    'a,
-    PerfettoMetatraceInternedStringField<'a>,
->;
-/// A field of a `perfetto.protos.PerfettoMetatrace.InternedString`.
-#[derive(Clone, Copy, Debug)]
-pub enum PerfettoMetatraceInternedStringField<'a> {
-    Iid(u64),
-    Value(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PerfettoMetatraceInternedStringField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => Self::Value(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PerfettoMetatrace.InternedString": PerfettoMetatraceInternedStringReader, PerfettoMetatraceInternedStringField, PerfettoMetatraceInternedStringTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Value(&'a str) value = 18 as String;
     }
 }
 

@@ -26,23 +26,10 @@ impl TraceProvenanceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceProvenance` where it lies, field by field.
-pub type TraceProvenanceReader<'a> = rt::TypedReader<'a, TraceProvenanceField<'a>>;
-/// A field of a `perfetto.protos.TraceProvenance`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceProvenanceField<'a> {
-    Buffers(TraceProvenanceBufferReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceProvenanceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            18 => Self::Buffers(TraceProvenanceBufferReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceProvenance": TraceProvenanceReader, TraceProvenanceField, TraceProvenanceTable;
+    many {
+        Buffers(TraceProvenanceBufferReader<'a>) buffers = 18 as Message;
     }
 }
 
@@ -78,28 +65,11 @@ impl TraceProvenanceSequenceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceProvenance.Sequence` where it lies, field by field.
-pub type TraceProvenanceSequenceReader<'a> = rt::TypedReader<
-    'a,
-    TraceProvenanceSequenceField<'a>,
->;
-/// A field of a `perfetto.protos.TraceProvenance.Sequence`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceProvenanceSequenceField<'a> {
-    Id(u32),
-    ProducerId(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceProvenanceSequenceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.uint32()?),
-            16 => Self::ProducerId(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceProvenance.Sequence": TraceProvenanceSequenceReader, TraceProvenanceSequenceField, TraceProvenanceSequenceTable;
+    one {
+        Id(u32) id = 8 as Uint32;
+        ProducerId(i32) producer_id = 16 as Int32;
     }
 }
 
@@ -140,26 +110,10 @@ impl TraceProvenanceBufferWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TraceProvenance.Buffer` where it lies, field by field.
-pub type TraceProvenanceBufferReader<'a> = rt::TypedReader<
-    'a,
-    TraceProvenanceBufferField<'a>,
->;
-/// A field of a `perfetto.protos.TraceProvenance.Buffer`.
-#[derive(Clone, Copy, Debug)]
-pub enum TraceProvenanceBufferField<'a> {
-    Sequences(TraceProvenanceSequenceReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TraceProvenanceBufferField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Sequences(TraceProvenanceSequenceReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TraceProvenance.Buffer": TraceProvenanceBufferReader, TraceProvenanceBufferField, TraceProvenanceBufferTable;
+    many {
+        Sequences(TraceProvenanceSequenceReader<'a>) sequences = 10 as Message;
     }
 }
 

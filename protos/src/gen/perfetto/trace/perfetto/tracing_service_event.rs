@@ -102,65 +102,31 @@ impl TracingServiceEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TracingServiceEvent` where it lies, field by field.
-pub type TracingServiceEventReader<'a> = rt::TypedReader<
-    'a,
-    TracingServiceEventField<'a>,
->;
-/// A field of a `perfetto.protos.TracingServiceEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TracingServiceEventField<'a> {
-    /// All instances run.
-    AllDataSourcesStarted(bool),
-    /// The session started.
-    TracingStarted(bool),
-    /// A flush ended with all answers.
-    AllDataSourcesFlushed(bool),
-    /// All of the buffers was read.
-    ReadTracingBuffersCompleted(bool),
-    /// The session stopped.
-    TracingDisabled(bool),
-    /// A bug report ended the session.
-    SeizedForBugreport(bool),
-    /// Instances that had not started a while after the session had.
-    SlowStartingDataSources(TracingServiceEventDataSourcesReader<'a>),
-    /// Instances whose producer did not answer the last flush in time.
-    LastFlushSlowDataSources(TracingServiceEventDataSourcesReader<'a>),
-    /// A flush began.
-    FlushStarted(bool),
-    /// Copying of this session began.
-    CloneStarted(bool),
-    /// The buffer of this index was copied.
-    BufferCloned(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TracingServiceEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::AllDataSourcesStarted(f.bool()?),
-            16 => Self::TracingStarted(f.bool()?),
-            24 => Self::AllDataSourcesFlushed(f.bool()?),
-            32 => Self::ReadTracingBuffersCompleted(f.bool()?),
-            40 => Self::TracingDisabled(f.bool()?),
-            48 => Self::SeizedForBugreport(f.bool()?),
-            58 => {
-                Self::SlowStartingDataSources(
-                    TracingServiceEventDataSourcesReader::new(f.bytes()?),
-                )
-            }
-            66 => {
-                Self::LastFlushSlowDataSources(
-                    TracingServiceEventDataSourcesReader::new(f.bytes()?),
-                )
-            }
-            72 => Self::FlushStarted(f.bool()?),
-            80 => Self::CloneStarted(f.bool()?),
-            88 => Self::BufferCloned(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TracingServiceEvent": TracingServiceEventReader, TracingServiceEventField, TracingServiceEventTable;
+    oneof event_type {
+        /// All instances run.
+        AllDataSourcesStarted(bool) all_data_sources_started = 8 as Bool;
+        /// The session started.
+        TracingStarted(bool) tracing_started = 16 as Bool;
+        /// A flush ended with all answers.
+        AllDataSourcesFlushed(bool) all_data_sources_flushed = 24 as Bool;
+        /// All of the buffers was read.
+        ReadTracingBuffersCompleted(bool) read_tracing_buffers_completed = 32 as Bool;
+        /// The session stopped.
+        TracingDisabled(bool) tracing_disabled = 40 as Bool;
+        /// A bug report ended the session.
+        SeizedForBugreport(bool) seized_for_bugreport = 48 as Bool;
+        /// Instances that had not started a while after the session had.
+        SlowStartingDataSources(TracingServiceEventDataSourcesReader<'a>) slow_starting_data_sources = 58 as Message;
+        /// Instances whose producer did not answer the last flush in time.
+        LastFlushSlowDataSources(TracingServiceEventDataSourcesReader<'a>) last_flush_slow_data_sources = 66 as Message;
+        /// A flush began.
+        FlushStarted(bool) flush_started = 72 as Bool;
+        /// Copying of this session began.
+        CloneStarted(bool) clone_started = 80 as Bool;
+        /// The buffer of this index was copied.
+        BufferCloned(u32) buffer_cloned = 88 as Uint32;
     }
 }
 
@@ -223,30 +189,10 @@ impl TracingServiceEventDataSourcesWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TracingServiceEvent.DataSources` where it lies, field by field.
-pub type TracingServiceEventDataSourcesReader<'a> = rt::TypedReader<
-    'a,
-    TracingServiceEventDataSourcesField<'a>,
->;
-/// A field of a `perfetto.protos.TracingServiceEvent.DataSources`.
-#[derive(Clone, Copy, Debug)]
-pub enum TracingServiceEventDataSourcesField<'a> {
-    DataSource(TracingServiceEventDataSourcesDataSourceReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TracingServiceEventDataSourcesField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::DataSource(
-                    TracingServiceEventDataSourcesDataSourceReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TracingServiceEvent.DataSources": TracingServiceEventDataSourcesReader, TracingServiceEventDataSourcesField, TracingServiceEventDataSourcesTable;
+    many {
+        DataSource(TracingServiceEventDataSourcesDataSourceReader<'a>) data_source = 10 as Message;
     }
 }
 
@@ -288,28 +234,11 @@ impl TracingServiceEventDataSourcesDataSourceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TracingServiceEvent.DataSources.DataSource` where it lies, field by field.
-pub type TracingServiceEventDataSourcesDataSourceReader<'a> = rt::TypedReader<
-    'a,
-    TracingServiceEventDataSourcesDataSourceField<'a>,
->;
-/// A field of a `perfetto.protos.TracingServiceEvent.DataSources.DataSource`.
-#[derive(Clone, Copy, Debug)]
-pub enum TracingServiceEventDataSourcesDataSourceField<'a> {
-    ProducerName(&'a str),
-    DataSourceName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TracingServiceEventDataSourcesDataSourceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::ProducerName(f.string()?),
-            18 => Self::DataSourceName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TracingServiceEvent.DataSources.DataSource": TracingServiceEventDataSourcesDataSourceReader, TracingServiceEventDataSourcesDataSourceField, TracingServiceEventDataSourcesDataSourceTable;
+    one {
+        ProducerName(&'a str) producer_name = 10 as String;
+        DataSourceName(&'a str) data_source_name = 18 as String;
     }
 }
 

@@ -49,42 +49,15 @@ impl AndroidEnergyEstimationBreakdownWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidEnergyEstimationBreakdown` where it lies, field by field.
-pub type AndroidEnergyEstimationBreakdownReader<'a> = rt::TypedReader<
-    'a,
-    AndroidEnergyEstimationBreakdownField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidEnergyEstimationBreakdown`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidEnergyEstimationBreakdownField<'a> {
-    EnergyConsumerDescriptor(crate::AndroidEnergyConsumerDescriptorReader<'a>),
-    EnergyConsumerId(i32),
-    EnergyUws(i64),
-    PerUidBreakdown(AndroidEnergyEstimationBreakdownEnergyUidBreakdownReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AndroidEnergyEstimationBreakdownField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::EnergyConsumerDescriptor(
-                    crate::AndroidEnergyConsumerDescriptorReader::new(f.bytes()?),
-                )
-            }
-            16 => Self::EnergyConsumerId(f.int32()?),
-            24 => Self::EnergyUws(f.int64()?),
-            34 => {
-                Self::PerUidBreakdown(
-                    AndroidEnergyEstimationBreakdownEnergyUidBreakdownReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidEnergyEstimationBreakdown": AndroidEnergyEstimationBreakdownReader, AndroidEnergyEstimationBreakdownField, AndroidEnergyEstimationBreakdownTable;
+    one {
+        EnergyConsumerDescriptor(crate::AndroidEnergyConsumerDescriptorReader<'a>) energy_consumer_descriptor = 10 as Message;
+        EnergyConsumerId(i32) energy_consumer_id = 16 as Int32;
+        EnergyUws(i64) energy_uws = 24 as Int64;
+    }
+    many {
+        PerUidBreakdown(AndroidEnergyEstimationBreakdownEnergyUidBreakdownReader<'a>) per_uid_breakdown = 34 as Message;
     }
 }
 
@@ -134,29 +107,11 @@ impl AndroidEnergyEstimationBreakdownEnergyUidBreakdownWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown` where it lies, field by field.
-pub type AndroidEnergyEstimationBreakdownEnergyUidBreakdownReader<'a> = rt::TypedReader<
-    'a,
-    AndroidEnergyEstimationBreakdownEnergyUidBreakdownField<'a>,
->;
-/// A field of a `perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown`.
-#[derive(Clone, Copy, Debug)]
-pub enum AndroidEnergyEstimationBreakdownEnergyUidBreakdownField<'a> {
-    Uid(i32),
-    EnergyUws(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a>
-for AndroidEnergyEstimationBreakdownEnergyUidBreakdownField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Uid(f.int32()?),
-            16 => Self::EnergyUws(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown": AndroidEnergyEstimationBreakdownEnergyUidBreakdownReader, AndroidEnergyEstimationBreakdownEnergyUidBreakdownField, AndroidEnergyEstimationBreakdownEnergyUidBreakdownTable;
+    one {
+        Uid(i32) uid = 8 as Int32;
+        EnergyUws(i64) energy_uws = 16 as Int64;
     }
 }
 

@@ -43,36 +43,11 @@ impl EntityStateResidencyWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.EntityStateResidency` where it lies, field by field.
-pub type EntityStateResidencyReader<'a> = rt::TypedReader<
-    'a,
-    EntityStateResidencyField<'a>,
->;
-/// A field of a `perfetto.protos.EntityStateResidency`.
-#[derive(Clone, Copy, Debug)]
-pub enum EntityStateResidencyField<'a> {
-    PowerEntityState(EntityStateResidencyPowerEntityStateReader<'a>),
-    Residency(EntityStateResidencyStateResidencyReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for EntityStateResidencyField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::PowerEntityState(
-                    EntityStateResidencyPowerEntityStateReader::new(f.bytes()?),
-                )
-            }
-            18 => {
-                Self::Residency(
-                    EntityStateResidencyStateResidencyReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.EntityStateResidency": EntityStateResidencyReader, EntityStateResidencyField, EntityStateResidencyTable;
+    many {
+        PowerEntityState(EntityStateResidencyPowerEntityStateReader<'a>) power_entity_state = 10 as Message;
+        Residency(EntityStateResidencyStateResidencyReader<'a>) residency = 18 as Message;
     }
 }
 
@@ -119,32 +94,13 @@ impl EntityStateResidencyPowerEntityStateWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.EntityStateResidency.PowerEntityState` where it lies, field by field.
-pub type EntityStateResidencyPowerEntityStateReader<'a> = rt::TypedReader<
-    'a,
-    EntityStateResidencyPowerEntityStateField<'a>,
->;
-/// A field of a `perfetto.protos.EntityStateResidency.PowerEntityState`.
-#[derive(Clone, Copy, Debug)]
-pub enum EntityStateResidencyPowerEntityStateField<'a> {
-    EntityIndex(i32),
-    StateIndex(i32),
-    EntityName(&'a str),
-    StateName(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for EntityStateResidencyPowerEntityStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::EntityIndex(f.int32()?),
-            16 => Self::StateIndex(f.int32()?),
-            26 => Self::EntityName(f.string()?),
-            34 => Self::StateName(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.EntityStateResidency.PowerEntityState": EntityStateResidencyPowerEntityStateReader, EntityStateResidencyPowerEntityStateField, EntityStateResidencyPowerEntityStateTable;
+    one {
+        EntityIndex(i32) entity_index = 8 as Int32;
+        StateIndex(i32) state_index = 16 as Int32;
+        EntityName(&'a str) entity_name = 26 as String;
+        StateName(&'a str) state_name = 34 as String;
     }
 }
 
@@ -200,34 +156,14 @@ impl EntityStateResidencyStateResidencyWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.EntityStateResidency.StateResidency` where it lies, field by field.
-pub type EntityStateResidencyStateResidencyReader<'a> = rt::TypedReader<
-    'a,
-    EntityStateResidencyStateResidencyField<'a>,
->;
-/// A field of a `perfetto.protos.EntityStateResidency.StateResidency`.
-#[derive(Clone, Copy, Debug)]
-pub enum EntityStateResidencyStateResidencyField<'a> {
-    EntityIndex(i32),
-    StateIndex(i32),
-    TotalTimeInStateMs(u64),
-    TotalStateEntryCount(u64),
-    LastEntryTimestampMs(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for EntityStateResidencyStateResidencyField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::EntityIndex(f.int32()?),
-            16 => Self::StateIndex(f.int32()?),
-            24 => Self::TotalTimeInStateMs(f.uint64()?),
-            32 => Self::TotalStateEntryCount(f.uint64()?),
-            40 => Self::LastEntryTimestampMs(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.EntityStateResidency.StateResidency": EntityStateResidencyStateResidencyReader, EntityStateResidencyStateResidencyField, EntityStateResidencyStateResidencyTable;
+    one {
+        EntityIndex(i32) entity_index = 8 as Int32;
+        StateIndex(i32) state_index = 16 as Int32;
+        TotalTimeInStateMs(u64) total_time_in_state_ms = 24 as Uint64;
+        TotalStateEntryCount(u64) total_state_entry_count = 32 as Uint64;
+        LastEntryTimestampMs(u64) last_entry_timestamp_ms = 40 as Uint64;
     }
 }
 

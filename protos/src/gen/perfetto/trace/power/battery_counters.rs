@@ -39,35 +39,16 @@ impl BatteryCountersWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BatteryCounters` where it lies, field by field.
-pub type BatteryCountersReader<'a> = rt::TypedReader<'a, BatteryCountersField<'a>>;
-/// A field of a `perfetto.protos.BatteryCounters`.
-#[derive(Clone, Copy, Debug)]
-pub enum BatteryCountersField<'a> {
-    ChargeCounterUah(i64),
-    CapacityPercent(f32),
-    CurrentUa(i64),
-    CurrentAvgUa(i64),
-    Name(&'a str),
-    EnergyCounterUwh(i64),
-    VoltageUv(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BatteryCountersField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::ChargeCounterUah(f.int64()?),
-            21 => Self::CapacityPercent(f.float()?),
-            24 => Self::CurrentUa(f.int64()?),
-            32 => Self::CurrentAvgUa(f.int64()?),
-            42 => Self::Name(f.string()?),
-            48 => Self::EnergyCounterUwh(f.int64()?),
-            56 => Self::VoltageUv(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BatteryCounters": BatteryCountersReader, BatteryCountersField, BatteryCountersTable;
+    one {
+        ChargeCounterUah(i64) charge_counter_uah = 8 as Int64;
+        CapacityPercent(f32) capacity_percent = 21 as Float;
+        CurrentUa(i64) current_ua = 24 as Int64;
+        CurrentAvgUa(i64) current_avg_ua = 32 as Int64;
+        Name(&'a str) name = 42 as String;
+        EnergyCounterUwh(i64) energy_counter_uwh = 48 as Int64;
+        VoltageUv(i64) voltage_uv = 56 as Int64;
     }
 }
 

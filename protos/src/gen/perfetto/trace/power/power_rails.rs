@@ -41,27 +41,14 @@ impl PowerRailsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PowerRails` where it lies, field by field.
-pub type PowerRailsReader<'a> = rt::TypedReader<'a, PowerRailsField<'a>>;
-/// A field of a `perfetto.protos.PowerRails`.
-#[derive(Clone, Copy, Debug)]
-pub enum PowerRailsField<'a> {
-    RailDescriptor(PowerRailsRailDescriptorReader<'a>),
-    EnergyData(PowerRailsEnergyDataReader<'a>),
-    SessionUuid(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PowerRailsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::RailDescriptor(PowerRailsRailDescriptorReader::new(f.bytes()?)),
-            18 => Self::EnergyData(PowerRailsEnergyDataReader::new(f.bytes()?)),
-            24 => Self::SessionUuid(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PowerRails": PowerRailsReader, PowerRailsField, PowerRailsTable;
+    one {
+        SessionUuid(u64) session_uuid = 24 as Uint64;
+    }
+    many {
+        RailDescriptor(PowerRailsRailDescriptorReader<'a>) rail_descriptor = 10 as Message;
+        EnergyData(PowerRailsEnergyDataReader<'a>) energy_data = 18 as Message;
     }
 }
 
@@ -105,32 +92,13 @@ impl PowerRailsRailDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PowerRails.RailDescriptor` where it lies, field by field.
-pub type PowerRailsRailDescriptorReader<'a> = rt::TypedReader<
-    'a,
-    PowerRailsRailDescriptorField<'a>,
->;
-/// A field of a `perfetto.protos.PowerRails.RailDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum PowerRailsRailDescriptorField<'a> {
-    Index(u32),
-    RailName(&'a str),
-    SubsysName(&'a str),
-    SamplingRate(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PowerRailsRailDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Index(f.uint32()?),
-            18 => Self::RailName(f.string()?),
-            26 => Self::SubsysName(f.string()?),
-            32 => Self::SamplingRate(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PowerRails.RailDescriptor": PowerRailsRailDescriptorReader, PowerRailsRailDescriptorField, PowerRailsRailDescriptorTable;
+    one {
+        Index(u32) index = 8 as Uint32;
+        RailName(&'a str) rail_name = 18 as String;
+        SubsysName(&'a str) subsys_name = 26 as String;
+        SamplingRate(u32) sampling_rate = 32 as Uint32;
     }
 }
 
@@ -173,30 +141,12 @@ impl PowerRailsEnergyDataWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PowerRails.EnergyData` where it lies, field by field.
-pub type PowerRailsEnergyDataReader<'a> = rt::TypedReader<
-    'a,
-    PowerRailsEnergyDataField<'a>,
->;
-/// A field of a `perfetto.protos.PowerRails.EnergyData`.
-#[derive(Clone, Copy, Debug)]
-pub enum PowerRailsEnergyDataField<'a> {
-    Index(u32),
-    TimestampMs(u64),
-    Energy(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PowerRailsEnergyDataField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Index(f.uint32()?),
-            16 => Self::TimestampMs(f.uint64()?),
-            24 => Self::Energy(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PowerRails.EnergyData": PowerRailsEnergyDataReader, PowerRailsEnergyDataField, PowerRailsEnergyDataTable;
+    one {
+        Index(u32) index = 8 as Uint32;
+        TimestampMs(u64) timestamp_ms = 16 as Uint64;
+        Energy(u64) energy = 24 as Uint64;
     }
 }
 

@@ -31,27 +31,12 @@ impl JavaFrameWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.JavaFrame` where it lies, field by field.
-pub type JavaFrameReader<'a> = rt::TypedReader<'a, JavaFrameField<'a>>;
-/// A field of a `perfetto.protos.JavaFrame`.
-#[derive(Clone, Copy, Debug)]
-pub enum JavaFrameField<'a> {
-    MethodName(&'a str),
-    SourceFile(&'a str),
-    LineNumber(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for JavaFrameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::MethodName(f.string()?),
-            18 => Self::SourceFile(f.string()?),
-            24 => Self::LineNumber(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.JavaFrame": JavaFrameReader, JavaFrameField, JavaFrameTable;
+    one {
+        MethodName(&'a str) method_name = 10 as String;
+        SourceFile(&'a str) source_file = 18 as String;
+        LineNumber(i32) line_number = 24 as Int32;
     }
 }
 
@@ -90,23 +75,10 @@ impl JavaStackWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.JavaStack` where it lies, field by field.
-pub type JavaStackReader<'a> = rt::TypedReader<'a, JavaStackField<'a>>;
-/// A field of a `perfetto.protos.JavaStack`.
-#[derive(Clone, Copy, Debug)]
-pub enum JavaStackField<'a> {
-    Frames(JavaFrameReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for JavaStackField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Frames(JavaFrameReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.JavaStack": JavaStackReader, JavaStackField, JavaStackTable;
+    many {
+        Frames(JavaFrameReader<'a>) frames = 10 as Message;
     }
 }
 
@@ -169,39 +141,18 @@ impl ArtProcessMetadataWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ArtProcessMetadata` where it lies, field by field.
-pub type ArtProcessMetadataReader<'a> = rt::TypedReader<'a, ArtProcessMetadataField<'a>>;
-/// A field of a `perfetto.protos.ArtProcessMetadata`.
-#[derive(Clone, Copy, Debug)]
-pub enum ArtProcessMetadataField<'a> {
-    Pid(i32),
-    Uid(i32),
-    ProcessName(&'a str),
-    PackageName(&'a str),
-    OomAllocationSize(u64),
-    OomTotalBytesFree(u64),
-    OomFreeBytesUntilOom(u64),
-    OomThreadJavaStack(JavaStackReader<'a>),
-    OomErrorMsg(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ArtProcessMetadataField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            16 => Self::Uid(f.int32()?),
-            26 => Self::ProcessName(f.string()?),
-            34 => Self::PackageName(f.string()?),
-            40 => Self::OomAllocationSize(f.uint64()?),
-            48 => Self::OomTotalBytesFree(f.uint64()?),
-            56 => Self::OomFreeBytesUntilOom(f.uint64()?),
-            66 => Self::OomThreadJavaStack(JavaStackReader::new(f.bytes()?)),
-            74 => Self::OomErrorMsg(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ArtProcessMetadata": ArtProcessMetadataReader, ArtProcessMetadataField, ArtProcessMetadataTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+        Uid(i32) uid = 16 as Int32;
+        ProcessName(&'a str) process_name = 26 as String;
+        PackageName(&'a str) package_name = 34 as String;
+        OomAllocationSize(u64) oom_allocation_size = 40 as Uint64;
+        OomTotalBytesFree(u64) oom_total_bytes_free = 48 as Uint64;
+        OomFreeBytesUntilOom(u64) oom_free_bytes_until_oom = 56 as Uint64;
+        OomThreadJavaStack(JavaStackReader<'a>) oom_thread_java_stack = 66 as Message;
+        OomErrorMsg(&'a str) oom_error_msg = 74 as String;
     }
 }
 

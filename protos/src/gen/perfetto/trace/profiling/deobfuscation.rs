@@ -46,33 +46,15 @@ impl ObfuscatedMemberWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ObfuscatedMember` where it lies, field by field.
-pub type ObfuscatedMemberReader<'a> = rt::TypedReader<'a, ObfuscatedMemberField<'a>>;
-/// A field of a `perfetto.protos.ObfuscatedMember`.
-#[derive(Clone, Copy, Debug)]
-pub enum ObfuscatedMemberField<'a> {
-    ObfuscatedName(&'a str),
-    DeobfuscatedName(&'a str),
-    ObfuscatedLineStart(u32),
-    ObfuscatedLineEnd(u32),
-    SourceLineStart(u32),
-    SourceLineEnd(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ObfuscatedMemberField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::ObfuscatedName(f.string()?),
-            18 => Self::DeobfuscatedName(f.string()?),
-            24 => Self::ObfuscatedLineStart(f.uint32()?),
-            32 => Self::ObfuscatedLineEnd(f.uint32()?),
-            40 => Self::SourceLineStart(f.uint32()?),
-            48 => Self::SourceLineEnd(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ObfuscatedMember": ObfuscatedMemberReader, ObfuscatedMemberField, ObfuscatedMemberTable;
+    one {
+        ObfuscatedName(&'a str) obfuscated_name = 10 as String;
+        DeobfuscatedName(&'a str) deobfuscated_name = 18 as String;
+        ObfuscatedLineStart(u32) obfuscated_line_start = 24 as Uint32;
+        ObfuscatedLineEnd(u32) obfuscated_line_end = 32 as Uint32;
+        SourceLineStart(u32) source_line_start = 40 as Uint32;
+        SourceLineEnd(u32) source_line_end = 48 as Uint32;
     }
 }
 
@@ -130,29 +112,15 @@ impl ObfuscatedClassWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ObfuscatedClass` where it lies, field by field.
-pub type ObfuscatedClassReader<'a> = rt::TypedReader<'a, ObfuscatedClassField<'a>>;
-/// A field of a `perfetto.protos.ObfuscatedClass`.
-#[derive(Clone, Copy, Debug)]
-pub enum ObfuscatedClassField<'a> {
-    ObfuscatedName(&'a str),
-    DeobfuscatedName(&'a str),
-    ObfuscatedMembers(ObfuscatedMemberReader<'a>),
-    ObfuscatedMethods(ObfuscatedMemberReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ObfuscatedClassField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::ObfuscatedName(f.string()?),
-            18 => Self::DeobfuscatedName(f.string()?),
-            26 => Self::ObfuscatedMembers(ObfuscatedMemberReader::new(f.bytes()?)),
-            34 => Self::ObfuscatedMethods(ObfuscatedMemberReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ObfuscatedClass": ObfuscatedClassReader, ObfuscatedClassField, ObfuscatedClassTable;
+    one {
+        ObfuscatedName(&'a str) obfuscated_name = 10 as String;
+        DeobfuscatedName(&'a str) deobfuscated_name = 18 as String;
+    }
+    many {
+        ObfuscatedMembers(ObfuscatedMemberReader<'a>) obfuscated_members = 26 as Message;
+        ObfuscatedMethods(ObfuscatedMemberReader<'a>) obfuscated_methods = 34 as Message;
     }
 }
 
@@ -199,30 +167,14 @@ impl DeobfuscationMappingWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DeobfuscationMapping` where it lies, field by field.
-pub type DeobfuscationMappingReader<'a> = rt::TypedReader<
-    'a,
-    DeobfuscationMappingField<'a>,
->;
-/// A field of a `perfetto.protos.DeobfuscationMapping`.
-#[derive(Clone, Copy, Debug)]
-pub enum DeobfuscationMappingField<'a> {
-    PackageName(&'a str),
-    VersionCode(i64),
-    ObfuscatedClasses(ObfuscatedClassReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DeobfuscationMappingField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::PackageName(f.string()?),
-            16 => Self::VersionCode(f.int64()?),
-            26 => Self::ObfuscatedClasses(ObfuscatedClassReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DeobfuscationMapping": DeobfuscationMappingReader, DeobfuscationMappingField, DeobfuscationMappingTable;
+    one {
+        PackageName(&'a str) package_name = 10 as String;
+        VersionCode(i64) version_code = 16 as Int64;
+    }
+    many {
+        ObfuscatedClasses(ObfuscatedClassReader<'a>) obfuscated_classes = 26 as Message;
     }
 }
 

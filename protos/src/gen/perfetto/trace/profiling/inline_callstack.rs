@@ -26,23 +26,10 @@ impl InlineCallstackWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InlineCallstack` where it lies, field by field.
-pub type InlineCallstackReader<'a> = rt::TypedReader<'a, InlineCallstackField<'a>>;
-/// A field of a `perfetto.protos.InlineCallstack`.
-#[derive(Clone, Copy, Debug)]
-pub enum InlineCallstackField<'a> {
-    Frames(InlineCallstackFrameReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InlineCallstackField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Frames(InlineCallstackFrameReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InlineCallstack": InlineCallstackReader, InlineCallstackField, InlineCallstackTable;
+    many {
+        Frames(InlineCallstackFrameReader<'a>) frames = 10 as Message;
     }
 }
 
@@ -80,30 +67,12 @@ impl InlineCallstackFrameWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InlineCallstack.Frame` where it lies, field by field.
-pub type InlineCallstackFrameReader<'a> = rt::TypedReader<
-    'a,
-    InlineCallstackFrameField<'a>,
->;
-/// A field of a `perfetto.protos.InlineCallstack.Frame`.
-#[derive(Clone, Copy, Debug)]
-pub enum InlineCallstackFrameField<'a> {
-    FunctionName(&'a str),
-    SourceFile(&'a str),
-    LineNumber(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InlineCallstackFrameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::FunctionName(f.string()?),
-            18 => Self::SourceFile(f.string()?),
-            24 => Self::LineNumber(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InlineCallstack.Frame": InlineCallstackFrameReader, InlineCallstackFrameField, InlineCallstackFrameTable;
+    one {
+        FunctionName(&'a str) function_name = 10 as String;
+        SourceFile(&'a str) source_file = 18 as String;
+        LineNumber(u32) line_number = 24 as Uint32;
     }
 }
 

@@ -72,25 +72,11 @@ impl InternedStringWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InternedString` where it lies, field by field.
-pub type InternedStringReader<'a> = rt::TypedReader<'a, InternedStringField<'a>>;
-/// A field of a `perfetto.protos.InternedString`.
-#[derive(Clone, Copy, Debug)]
-pub enum InternedStringField<'a> {
-    Iid(u64),
-    Str(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InternedStringField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => Self::Str(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InternedString": InternedStringReader, InternedStringField, InternedStringTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Str(&'a [u8]) str = 18 as Bytes;
     }
 }
 
@@ -142,40 +128,21 @@ impl MappingWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Mapping` where it lies, field by field.
-pub type MappingReader<'a> = rt::TypedReader<'a, MappingField<'a>>;
-/// A field of a `perfetto.protos.Mapping`.
-#[derive(Clone, Copy, Debug)]
-pub enum MappingField<'a> {
-    Iid(u64),
-    /// iid in `InternedData.build_ids`.
-    BuildId(u64),
-    StartOffset(u64),
-    Start(u64),
-    End(u64),
-    LoadBias(u64),
-    /// iids in `InternedData.mapping_paths`, joined with `/`.
-    PathStringIds(u64),
-    ExactOffset(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for MappingField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            16 => Self::BuildId(f.uint64()?),
-            24 => Self::StartOffset(f.uint64()?),
-            32 => Self::Start(f.uint64()?),
-            40 => Self::End(f.uint64()?),
-            48 => Self::LoadBias(f.uint64()?),
-            56 => Self::PathStringIds(f.uint64()?),
-            58 => return rt::run(f, 56),
-            64 => Self::ExactOffset(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Mapping": MappingReader, MappingField, MappingTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        /// iid in `InternedData.build_ids`.
+        BuildId(u64) build_id = 16 as Uint64;
+        StartOffset(u64) start_offset = 24 as Uint64;
+        Start(u64) start = 32 as Uint64;
+        End(u64) end = 40 as Uint64;
+        LoadBias(u64) load_bias = 48 as Uint64;
+        ExactOffset(u64) exact_offset = 64 as Uint64;
+    }
+    many {
+        /// iids in `InternedData.mapping_paths`, joined with `/`.
+        PathStringIds(u64) path_string_ids = 56 | 58 as Uint64;
     }
 }
 
@@ -241,38 +208,20 @@ impl FrameWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Frame` where it lies, field by field.
-pub type FrameReader<'a> = rt::TypedReader<'a, FrameField<'a>>;
-/// A field of a `perfetto.protos.Frame`.
-#[derive(Clone, Copy, Debug)]
-pub enum FrameField<'a> {
-    Iid(u64),
-    FunctionNameId(u64),
-    MappingId(u64),
-    /// Address relative to the mapping's file.
-    RelPc(u64),
-    SourcePathIid(u64),
-    LineNumber(u32),
-    Kind(FrameKind),
-    KindStr(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for FrameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            16 => Self::FunctionNameId(f.uint64()?),
-            24 => Self::MappingId(f.uint64()?),
-            32 => Self::RelPc(f.uint64()?),
-            40 => Self::SourcePathIid(f.uint64()?),
-            48 => Self::LineNumber(f.uint32()?),
-            56 => Self::Kind(FrameKind(f.enumeration()?)),
-            66 => Self::KindStr(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Frame": FrameReader, FrameField, FrameTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        FunctionNameId(u64) function_name_id = 16 as Uint64;
+        MappingId(u64) mapping_id = 24 as Uint64;
+        /// Address relative to the mapping's file.
+        RelPc(u64) rel_pc = 32 as Uint64;
+        SourcePathIid(u64) source_path_iid = 40 as Uint64;
+        LineNumber(u32) line_number = 48 as Uint32;
+    }
+    oneof kind_field {
+        Kind(FrameKind) kind = 56 as Enumeration;
+        KindStr(&'a str) kind_str = 66 as String;
     }
 }
 
@@ -319,27 +268,14 @@ impl CallstackWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Callstack` where it lies, field by field.
-pub type CallstackReader<'a> = rt::TypedReader<'a, CallstackField<'a>>;
-/// A field of a `perfetto.protos.Callstack`.
-#[derive(Clone, Copy, Debug)]
-pub enum CallstackField<'a> {
-    Iid(u64),
-    /// iids of frames, outermost first.
-    FrameIds(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CallstackField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            16 => Self::FrameIds(f.uint64()?),
-            18 => return rt::run(f, 16),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Callstack": CallstackReader, CallstackField, CallstackTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+    }
+    many {
+        /// iids of frames, outermost first.
+        FrameIds(u64) frame_ids = 16 | 18 as Uint64;
     }
 }
 
@@ -380,27 +316,12 @@ impl LineWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Line` where it lies, field by field.
-pub type LineReader<'a> = rt::TypedReader<'a, LineField<'a>>;
-/// A field of a `perfetto.protos.Line`.
-#[derive(Clone, Copy, Debug)]
-pub enum LineField<'a> {
-    FunctionName(&'a str),
-    SourceFileName(&'a str),
-    LineNumber(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for LineField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::FunctionName(f.string()?),
-            18 => Self::SourceFileName(f.string()?),
-            24 => Self::LineNumber(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Line": LineReader, LineField, LineTable;
+    one {
+        FunctionName(&'a str) function_name = 10 as String;
+        SourceFileName(&'a str) source_file_name = 18 as String;
+        LineNumber(u32) line_number = 24 as Uint32;
     }
 }
 
@@ -441,25 +362,13 @@ impl AddressSymbolsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.AddressSymbols` where it lies, field by field.
-pub type AddressSymbolsReader<'a> = rt::TypedReader<'a, AddressSymbolsField<'a>>;
-/// A field of a `perfetto.protos.AddressSymbols`.
-#[derive(Clone, Copy, Debug)]
-pub enum AddressSymbolsField<'a> {
-    Address(u64),
-    Lines(LineReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AddressSymbolsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Address(f.uint64()?),
-            18 => Self::Lines(LineReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.AddressSymbols": AddressSymbolsReader, AddressSymbolsField, AddressSymbolsTable;
+    one {
+        Address(u64) address = 8 as Uint64;
+    }
+    many {
+        Lines(LineReader<'a>) lines = 18 as Message;
     }
 }
 
@@ -504,27 +413,14 @@ impl ModuleSymbolsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ModuleSymbols` where it lies, field by field.
-pub type ModuleSymbolsReader<'a> = rt::TypedReader<'a, ModuleSymbolsField<'a>>;
-/// A field of a `perfetto.protos.ModuleSymbols`.
-#[derive(Clone, Copy, Debug)]
-pub enum ModuleSymbolsField<'a> {
-    Path(&'a str),
-    BuildId(&'a str),
-    AddressSymbols(AddressSymbolsReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ModuleSymbolsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Path(f.string()?),
-            18 => Self::BuildId(f.string()?),
-            26 => Self::AddressSymbols(AddressSymbolsReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ModuleSymbols": ModuleSymbolsReader, ModuleSymbolsField, ModuleSymbolsTable;
+    one {
+        Path(&'a str) path = 10 as String;
+        BuildId(&'a str) build_id = 18 as String;
+    }
+    many {
+        AddressSymbols(AddressSymbolsReader<'a>) address_symbols = 26 as Message;
     }
 }
 

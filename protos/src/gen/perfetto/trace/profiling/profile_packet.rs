@@ -241,29 +241,15 @@ impl PerfSampleDefaultsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PerfSampleDefaults` where it lies, field by field.
-pub type PerfSampleDefaultsReader<'a> = rt::TypedReader<'a, PerfSampleDefaultsField<'a>>;
-/// A field of a `perfetto.protos.PerfSampleDefaults`.
-#[derive(Clone, Copy, Debug)]
-pub enum PerfSampleDefaultsField<'a> {
-    Timebase(crate::PerfEventsTimebaseReader<'a>),
-    ProcessShardCount(u32),
-    ChosenProcessShard(u32),
-    Followers(crate::FollowerEventReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PerfSampleDefaultsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Timebase(crate::PerfEventsTimebaseReader::new(f.bytes()?)),
-            16 => Self::ProcessShardCount(f.uint32()?),
-            24 => Self::ChosenProcessShard(f.uint32()?),
-            34 => Self::Followers(crate::FollowerEventReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PerfSampleDefaults": PerfSampleDefaultsReader, PerfSampleDefaultsField, PerfSampleDefaultsTable;
+    one {
+        Timebase(crate::PerfEventsTimebaseReader<'a>) timebase = 10 as Message;
+        ProcessShardCount(u32) process_shard_count = 16 as Uint32;
+        ChosenProcessShard(u32) chosen_process_shard = 24 as Uint32;
+    }
+    many {
+        Followers(crate::FollowerEventReader<'a>) followers = 34 as Message;
     }
 }
 
@@ -327,39 +313,18 @@ impl ProfilePacketWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProfilePacket` where it lies, field by field.
-pub type ProfilePacketReader<'a> = rt::TypedReader<'a, ProfilePacketField<'a>>;
-/// A field of a `perfetto.protos.ProfilePacket`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProfilePacketField<'a> {
-    Strings(crate::InternedStringReader<'a>),
-    Frames(crate::FrameReader<'a>),
-    Callstacks(crate::CallstackReader<'a>),
-    Mappings(crate::MappingReader<'a>),
-    ProcessDumps(ProfilePacketProcessHeapSamplesReader<'a>),
-    Continued(bool),
-    Index(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProfilePacketField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Strings(crate::InternedStringReader::new(f.bytes()?)),
-            18 => Self::Frames(crate::FrameReader::new(f.bytes()?)),
-            26 => Self::Callstacks(crate::CallstackReader::new(f.bytes()?)),
-            34 => Self::Mappings(crate::MappingReader::new(f.bytes()?)),
-            42 => {
-                Self::ProcessDumps(
-                    ProfilePacketProcessHeapSamplesReader::new(f.bytes()?),
-                )
-            }
-            48 => Self::Continued(f.bool()?),
-            56 => Self::Index(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProfilePacket": ProfilePacketReader, ProfilePacketField, ProfilePacketTable;
+    one {
+        Continued(bool) continued = 48 as Bool;
+        Index(u64) index = 56 as Uint64;
+    }
+    many {
+        Strings(crate::InternedStringReader<'a>) strings = 10 as Message;
+        Frames(crate::FrameReader<'a>) frames = 18 as Message;
+        Callstacks(crate::CallstackReader<'a>) callstacks = 26 as Message;
+        Mappings(crate::MappingReader<'a>) mappings = 34 as Message;
+        ProcessDumps(ProfilePacketProcessHeapSamplesReader<'a>) process_dumps = 42 as Message;
     }
 }
 
@@ -415,40 +380,17 @@ impl ProfilePacketHeapSampleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProfilePacket.HeapSample` where it lies, field by field.
-pub type ProfilePacketHeapSampleReader<'a> = rt::TypedReader<
-    'a,
-    ProfilePacketHeapSampleField<'a>,
->;
-/// A field of a `perfetto.protos.ProfilePacket.HeapSample`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProfilePacketHeapSampleField<'a> {
-    CallstackId(u64),
-    SelfAllocated(u64),
-    SelfFreed(u64),
-    Timestamp(u64),
-    AllocCount(u64),
-    FreeCount(u64),
-    SelfMax(u64),
-    SelfMaxCount(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProfilePacketHeapSampleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CallstackId(f.uint64()?),
-            16 => Self::SelfAllocated(f.uint64()?),
-            24 => Self::SelfFreed(f.uint64()?),
-            32 => Self::Timestamp(f.uint64()?),
-            40 => Self::AllocCount(f.uint64()?),
-            48 => Self::FreeCount(f.uint64()?),
-            64 => Self::SelfMax(f.uint64()?),
-            72 => Self::SelfMaxCount(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProfilePacket.HeapSample": ProfilePacketHeapSampleReader, ProfilePacketHeapSampleField, ProfilePacketHeapSampleTable;
+    one {
+        CallstackId(u64) callstack_id = 8 as Uint64;
+        SelfAllocated(u64) self_allocated = 16 as Uint64;
+        SelfFreed(u64) self_freed = 24 as Uint64;
+        Timestamp(u64) timestamp = 32 as Uint64;
+        AllocCount(u64) alloc_count = 40 as Uint64;
+        FreeCount(u64) free_count = 48 as Uint64;
+        SelfMax(u64) self_max = 64 as Uint64;
+        SelfMaxCount(u64) self_max_count = 72 as Uint64;
     }
 }
 
@@ -492,26 +434,10 @@ impl ProfilePacketHistogramWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProfilePacket.Histogram` where it lies, field by field.
-pub type ProfilePacketHistogramReader<'a> = rt::TypedReader<
-    'a,
-    ProfilePacketHistogramField<'a>,
->;
-/// A field of a `perfetto.protos.ProfilePacket.Histogram`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProfilePacketHistogramField<'a> {
-    Buckets(ProfilePacketHistogramBucketReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProfilePacketHistogramField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Buckets(ProfilePacketHistogramBucketReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProfilePacket.Histogram": ProfilePacketHistogramReader, ProfilePacketHistogramField, ProfilePacketHistogramTable;
+    many {
+        Buckets(ProfilePacketHistogramBucketReader<'a>) buckets = 10 as Message;
     }
 }
 
@@ -549,30 +475,12 @@ impl ProfilePacketHistogramBucketWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProfilePacket.Histogram.Bucket` where it lies, field by field.
-pub type ProfilePacketHistogramBucketReader<'a> = rt::TypedReader<
-    'a,
-    ProfilePacketHistogramBucketField<'a>,
->;
-/// A field of a `perfetto.protos.ProfilePacket.Histogram.Bucket`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProfilePacketHistogramBucketField<'a> {
-    UpperLimit(u64),
-    MaxBucket(bool),
-    Count(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProfilePacketHistogramBucketField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::UpperLimit(f.uint64()?),
-            16 => Self::MaxBucket(f.bool()?),
-            24 => Self::Count(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProfilePacket.Histogram.Bucket": ProfilePacketHistogramBucketReader, ProfilePacketHistogramBucketField, ProfilePacketHistogramBucketTable;
+    one {
+        UpperLimit(u64) upper_limit = 8 as Uint64;
+        MaxBucket(bool) max_bucket = 16 as Bool;
+        Count(u64) count = 24 as Uint64;
     }
 }
 
@@ -632,36 +540,15 @@ impl ProfilePacketProcessStatsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProfilePacket.ProcessStats` where it lies, field by field.
-pub type ProfilePacketProcessStatsReader<'a> = rt::TypedReader<
-    'a,
-    ProfilePacketProcessStatsField<'a>,
->;
-/// A field of a `perfetto.protos.ProfilePacket.ProcessStats`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProfilePacketProcessStatsField<'a> {
-    UnwindingErrors(u64),
-    HeapSamples(u64),
-    MapReparses(u64),
-    UnwindingTimeUs(ProfilePacketHistogramReader<'a>),
-    TotalUnwindingTimeUs(u64),
-    ClientSpinlockBlockedUs(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProfilePacketProcessStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::UnwindingErrors(f.uint64()?),
-            16 => Self::HeapSamples(f.uint64()?),
-            24 => Self::MapReparses(f.uint64()?),
-            34 => Self::UnwindingTimeUs(ProfilePacketHistogramReader::new(f.bytes()?)),
-            40 => Self::TotalUnwindingTimeUs(f.uint64()?),
-            48 => Self::ClientSpinlockBlockedUs(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProfilePacket.ProcessStats": ProfilePacketProcessStatsReader, ProfilePacketProcessStatsField, ProfilePacketProcessStatsTable;
+    one {
+        UnwindingErrors(u64) unwinding_errors = 8 as Uint64;
+        HeapSamples(u64) heap_samples = 16 as Uint64;
+        MapReparses(u64) map_reparses = 24 as Uint64;
+        UnwindingTimeUs(ProfilePacketHistogramReader<'a>) unwinding_time_us = 34 as Message;
+        TotalUnwindingTimeUs(u64) total_unwinding_time_us = 40 as Uint64;
+        ClientSpinlockBlockedUs(u64) client_spinlock_blocked_us = 48 as Uint64;
     }
 }
 
@@ -747,58 +634,26 @@ impl ProfilePacketProcessHeapSamplesWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProfilePacket.ProcessHeapSamples` where it lies, field by field.
-pub type ProfilePacketProcessHeapSamplesReader<'a> = rt::TypedReader<
-    'a,
-    ProfilePacketProcessHeapSamplesField<'a>,
->;
-/// A field of a `perfetto.protos.ProfilePacket.ProcessHeapSamples`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProfilePacketProcessHeapSamplesField<'a> {
-    Pid(u64),
-    Samples(ProfilePacketHeapSampleReader<'a>),
-    FromStartup(bool),
-    RejectedConcurrent(bool),
-    Stats(ProfilePacketProcessStatsReader<'a>),
-    Disconnected(bool),
-    BufferOverran(bool),
-    BufferCorrupted(bool),
-    Timestamp(u64),
-    HitGuardrail(bool),
-    HeapName(&'a str),
-    SamplingIntervalBytes(u64),
-    OrigSamplingIntervalBytes(u64),
-    ClientError(ProfilePacketProcessHeapSamplesClientError),
-    StartTimestamp(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProfilePacketProcessHeapSamplesField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.uint64()?),
-            18 => Self::Samples(ProfilePacketHeapSampleReader::new(f.bytes()?)),
-            24 => Self::FromStartup(f.bool()?),
-            32 => Self::RejectedConcurrent(f.bool()?),
-            42 => Self::Stats(ProfilePacketProcessStatsReader::new(f.bytes()?)),
-            48 => Self::Disconnected(f.bool()?),
-            56 => Self::BufferOverran(f.bool()?),
-            64 => Self::BufferCorrupted(f.bool()?),
-            72 => Self::Timestamp(f.uint64()?),
-            80 => Self::HitGuardrail(f.bool()?),
-            90 => Self::HeapName(f.string()?),
-            96 => Self::SamplingIntervalBytes(f.uint64()?),
-            104 => Self::OrigSamplingIntervalBytes(f.uint64()?),
-            112 => {
-                Self::ClientError(
-                    ProfilePacketProcessHeapSamplesClientError(f.enumeration()?),
-                )
-            }
-            120 => Self::StartTimestamp(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProfilePacket.ProcessHeapSamples": ProfilePacketProcessHeapSamplesReader, ProfilePacketProcessHeapSamplesField, ProfilePacketProcessHeapSamplesTable;
+    one {
+        Pid(u64) pid = 8 as Uint64;
+        FromStartup(bool) from_startup = 24 as Bool;
+        RejectedConcurrent(bool) rejected_concurrent = 32 as Bool;
+        Stats(ProfilePacketProcessStatsReader<'a>) stats = 42 as Message;
+        Disconnected(bool) disconnected = 48 as Bool;
+        BufferOverran(bool) buffer_overran = 56 as Bool;
+        BufferCorrupted(bool) buffer_corrupted = 64 as Bool;
+        Timestamp(u64) timestamp = 72 as Uint64;
+        HitGuardrail(bool) hit_guardrail = 80 as Bool;
+        HeapName(&'a str) heap_name = 90 as String;
+        SamplingIntervalBytes(u64) sampling_interval_bytes = 96 as Uint64;
+        OrigSamplingIntervalBytes(u64) orig_sampling_interval_bytes = 104 as Uint64;
+        ClientError(ProfilePacketProcessHeapSamplesClientError) client_error = 112 as Enumeration;
+        StartTimestamp(u64) start_timestamp = 120 as Uint64;
+    }
+    many {
+        Samples(ProfilePacketHeapSampleReader<'a>) samples = 18 as Message;
     }
 }
 
@@ -865,42 +720,15 @@ impl StreamingAllocationWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StreamingAllocation` where it lies, field by field.
-pub type StreamingAllocationReader<'a> = rt::TypedReader<
-    'a,
-    StreamingAllocationField<'a>,
->;
-/// A field of a `perfetto.protos.StreamingAllocation`.
-#[derive(Clone, Copy, Debug)]
-pub enum StreamingAllocationField<'a> {
-    Address(u64),
-    Size(u64),
-    SampleSize(u64),
-    ClockMonotonicCoarseTimestamp(u64),
-    HeapId(u32),
-    SequenceNumber(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StreamingAllocationField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Address(f.uint64()?),
-            10 => return rt::run(f, 8),
-            16 => Self::Size(f.uint64()?),
-            18 => return rt::run(f, 16),
-            24 => Self::SampleSize(f.uint64()?),
-            26 => return rt::run(f, 24),
-            32 => Self::ClockMonotonicCoarseTimestamp(f.uint64()?),
-            34 => return rt::run(f, 32),
-            40 => Self::HeapId(f.uint32()?),
-            42 => return rt::run(f, 40),
-            48 => Self::SequenceNumber(f.uint64()?),
-            50 => return rt::run(f, 48),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.StreamingAllocation": StreamingAllocationReader, StreamingAllocationField, StreamingAllocationTable;
+    many {
+        Address(u64) address = 8 | 10 as Uint64;
+        Size(u64) size = 16 | 18 as Uint64;
+        SampleSize(u64) sample_size = 24 | 26 as Uint64;
+        ClockMonotonicCoarseTimestamp(u64) clock_monotonic_coarse_timestamp = 32 | 34 as Uint64;
+        HeapId(u32) heap_id = 40 | 42 as Uint32;
+        SequenceNumber(u64) sequence_number = 48 | 50 as Uint64;
     }
 }
 
@@ -945,30 +773,12 @@ impl StreamingFreeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StreamingFree` where it lies, field by field.
-pub type StreamingFreeReader<'a> = rt::TypedReader<'a, StreamingFreeField<'a>>;
-/// A field of a `perfetto.protos.StreamingFree`.
-#[derive(Clone, Copy, Debug)]
-pub enum StreamingFreeField<'a> {
-    Address(u64),
-    HeapId(u32),
-    SequenceNumber(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StreamingFreeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Address(f.uint64()?),
-            10 => return rt::run(f, 8),
-            16 => Self::HeapId(f.uint32()?),
-            18 => return rt::run(f, 16),
-            24 => Self::SequenceNumber(f.uint64()?),
-            26 => return rt::run(f, 24),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.StreamingFree": StreamingFreeReader, StreamingFreeField, StreamingFreeTable;
+    many {
+        Address(u64) address = 8 | 10 as Uint64;
+        HeapId(u32) heap_id = 16 | 18 as Uint32;
+        SequenceNumber(u64) sequence_number = 24 | 26 as Uint64;
     }
 }
 
@@ -1010,32 +820,14 @@ impl StreamingProfilePacketWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StreamingProfilePacket` where it lies, field by field.
-pub type StreamingProfilePacketReader<'a> = rt::TypedReader<
-    'a,
-    StreamingProfilePacketField<'a>,
->;
-/// A field of a `perfetto.protos.StreamingProfilePacket`.
-#[derive(Clone, Copy, Debug)]
-pub enum StreamingProfilePacketField<'a> {
-    CallstackIid(u64),
-    TimestampDeltaUs(i64),
-    ProcessPriority(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StreamingProfilePacketField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CallstackIid(f.uint64()?),
-            10 => return rt::run(f, 8),
-            16 => Self::TimestampDeltaUs(f.int64()?),
-            18 => return rt::run(f, 16),
-            24 => Self::ProcessPriority(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.StreamingProfilePacket": StreamingProfilePacketReader, StreamingProfilePacketField, StreamingProfilePacketTable;
+    one {
+        ProcessPriority(i32) process_priority = 24 as Int32;
+    }
+    many {
+        CallstackIid(u64) callstack_iid = 8 | 10 as Uint64;
+        TimestampDeltaUs(i64) timestamp_delta_us = 16 | 18 as Int64;
     }
 }
 
@@ -1071,22 +863,8 @@ impl ProfilingWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Profiling` where it lies, field by field.
-pub type ProfilingReader<'a> = rt::TypedReader<'a, ProfilingField<'a>>;
-/// A field of a `perfetto.protos.Profiling`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProfilingField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProfilingField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.Profiling": ProfilingReader, ProfilingField, ProfilingTable;
 }
 
 #[cfg(feature = "text")]
@@ -1174,46 +952,26 @@ impl PerfSampleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PerfSample` where it lies, field by field.
-pub type PerfSampleReader<'a> = rt::TypedReader<'a, PerfSampleField<'a>>;
-/// A field of a `perfetto.protos.PerfSample`.
-#[derive(Clone, Copy, Debug)]
-pub enum PerfSampleField<'a> {
-    Cpu(u32),
-    Pid(u32),
-    Tid(u32),
-    CallstackIid(u64),
-    CpuMode(ProfilingCpuMode),
-    TimebaseCount(u64),
-    FollowerCounts(u64),
-    UnwindError(ProfilingStackUnwindError),
-    KernelRecordsLost(u64),
-    SampleSkippedReason(PerfSampleSampleSkipReason),
-    ProducerEvent(PerfSampleProducerEventReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PerfSampleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Cpu(f.uint32()?),
-            16 => Self::Pid(f.uint32()?),
-            24 => Self::Tid(f.uint32()?),
-            32 => Self::CallstackIid(f.uint64()?),
-            40 => Self::CpuMode(ProfilingCpuMode(f.enumeration()?)),
-            48 => Self::TimebaseCount(f.uint64()?),
-            56 => Self::FollowerCounts(f.uint64()?),
-            58 => return rt::run(f, 56),
-            128 => Self::UnwindError(ProfilingStackUnwindError(f.enumeration()?)),
-            136 => Self::KernelRecordsLost(f.uint64()?),
-            144 => {
-                Self::SampleSkippedReason(PerfSampleSampleSkipReason(f.enumeration()?))
-            }
-            154 => Self::ProducerEvent(PerfSampleProducerEventReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PerfSample": PerfSampleReader, PerfSampleField, PerfSampleTable;
+    one {
+        Cpu(u32) cpu = 8 as Uint32;
+        Pid(u32) pid = 16 as Uint32;
+        Tid(u32) tid = 24 as Uint32;
+        CallstackIid(u64) callstack_iid = 32 as Uint64;
+        CpuMode(ProfilingCpuMode) cpu_mode = 40 as Enumeration;
+        TimebaseCount(u64) timebase_count = 48 as Uint64;
+        KernelRecordsLost(u64) kernel_records_lost = 136 as Uint64;
+        ProducerEvent(PerfSampleProducerEventReader<'a>) producer_event = 154 as Message;
+    }
+    many {
+        FollowerCounts(u64) follower_counts = 56 | 58 as Uint64;
+    }
+    oneof optional_unwind_error {
+        UnwindError(ProfilingStackUnwindError) unwind_error = 128 as Enumeration;
+    }
+    oneof optional_sample_skipped_reason {
+        SampleSkippedReason(PerfSampleSampleSkipReason) sample_skipped_reason = 144 as Enumeration;
     }
 }
 
@@ -1280,30 +1038,10 @@ impl PerfSampleProducerEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PerfSample.ProducerEvent` where it lies, field by field.
-pub type PerfSampleProducerEventReader<'a> = rt::TypedReader<
-    'a,
-    PerfSampleProducerEventField<'a>,
->;
-/// A field of a `perfetto.protos.PerfSample.ProducerEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum PerfSampleProducerEventField<'a> {
-    SourceStopReason(PerfSampleProducerEventDataSourceStopReason),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PerfSampleProducerEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => {
-                Self::SourceStopReason(
-                    PerfSampleProducerEventDataSourceStopReason(f.enumeration()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PerfSample.ProducerEvent": PerfSampleProducerEventReader, PerfSampleProducerEventField, PerfSampleProducerEventTable;
+    oneof optional_source_stop_reason {
+        SourceStopReason(PerfSampleProducerEventDataSourceStopReason) source_stop_reason = 8 as Enumeration;
     }
 }
 

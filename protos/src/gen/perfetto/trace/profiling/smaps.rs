@@ -105,51 +105,24 @@ impl SmapsEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SmapsEntry` where it lies, field by field.
-pub type SmapsEntryReader<'a> = rt::TypedReader<'a, SmapsEntryField<'a>>;
-/// A field of a `perfetto.protos.SmapsEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum SmapsEntryField<'a> {
-    Path(&'a str),
-    SizeKb(u64),
-    PrivateDirtyKb(u64),
-    SwapKb(u64),
-    FileName(&'a str),
-    StartAddress(u64),
-    ModuleTimestamp(u64),
-    ModuleDebugid(&'a str),
-    ModuleDebugPath(&'a str),
-    ProtectionFlags(u32),
-    PrivateCleanResidentKb(u64),
-    SharedDirtyResidentKb(u64),
-    SharedCleanResidentKb(u64),
-    LockedKb(u64),
-    ProportionalResidentKb(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SmapsEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Path(f.string()?),
-            16 => Self::SizeKb(f.uint64()?),
-            24 => Self::PrivateDirtyKb(f.uint64()?),
-            32 => Self::SwapKb(f.uint64()?),
-            42 => Self::FileName(f.string()?),
-            48 => Self::StartAddress(f.uint64()?),
-            56 => Self::ModuleTimestamp(f.uint64()?),
-            66 => Self::ModuleDebugid(f.string()?),
-            74 => Self::ModuleDebugPath(f.string()?),
-            80 => Self::ProtectionFlags(f.uint32()?),
-            88 => Self::PrivateCleanResidentKb(f.uint64()?),
-            96 => Self::SharedDirtyResidentKb(f.uint64()?),
-            104 => Self::SharedCleanResidentKb(f.uint64()?),
-            112 => Self::LockedKb(f.uint64()?),
-            120 => Self::ProportionalResidentKb(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SmapsEntry": SmapsEntryReader, SmapsEntryField, SmapsEntryTable;
+    one {
+        Path(&'a str) path = 10 as String;
+        SizeKb(u64) size_kb = 16 as Uint64;
+        PrivateDirtyKb(u64) private_dirty_kb = 24 as Uint64;
+        SwapKb(u64) swap_kb = 32 as Uint64;
+        FileName(&'a str) file_name = 42 as String;
+        StartAddress(u64) start_address = 48 as Uint64;
+        ModuleTimestamp(u64) module_timestamp = 56 as Uint64;
+        ModuleDebugid(&'a str) module_debugid = 66 as String;
+        ModuleDebugPath(&'a str) module_debug_path = 74 as String;
+        ProtectionFlags(u32) protection_flags = 80 as Uint32;
+        PrivateCleanResidentKb(u64) private_clean_resident_kb = 88 as Uint64;
+        SharedDirtyResidentKb(u64) shared_dirty_resident_kb = 96 as Uint64;
+        SharedCleanResidentKb(u64) shared_clean_resident_kb = 104 as Uint64;
+        LockedKb(u64) locked_kb = 112 as Uint64;
+        ProportionalResidentKb(u64) proportional_resident_kb = 120 as Uint64;
     }
 }
 
@@ -284,65 +257,24 @@ impl PackedSmapsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PackedSmaps` where it lies, field by field.
-pub type PackedSmapsReader<'a> = rt::TypedReader<'a, PackedSmapsField<'a>>;
-/// A field of a `perfetto.protos.PackedSmaps`.
-#[derive(Clone, Copy, Debug)]
-pub enum PackedSmapsField<'a> {
-    StringTable(&'a str),
-    NameId(u32),
-    AggregateCount(u32),
-    SizeKb(u64),
-    RssKb(u64),
-    AnonymousKb(u64),
-    SwapKb(u64),
-    SharedCleanKb(u64),
-    SharedDirtyKb(u64),
-    PrivateCleanKb(u64),
-    PrivateDirtyKb(u64),
-    LockedKb(u64),
-    PssKb(u64),
-    PssDirtyKb(u64),
-    SwapPssKb(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PackedSmapsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::StringTable(f.string()?),
-            16 => Self::NameId(f.uint32()?),
-            18 => return rt::run(f, 16),
-            24 => Self::AggregateCount(f.uint32()?),
-            26 => return rt::run(f, 24),
-            32 => Self::SizeKb(f.uint64()?),
-            34 => return rt::run(f, 32),
-            40 => Self::RssKb(f.uint64()?),
-            42 => return rt::run(f, 40),
-            48 => Self::AnonymousKb(f.uint64()?),
-            50 => return rt::run(f, 48),
-            56 => Self::SwapKb(f.uint64()?),
-            58 => return rt::run(f, 56),
-            64 => Self::SharedCleanKb(f.uint64()?),
-            66 => return rt::run(f, 64),
-            72 => Self::SharedDirtyKb(f.uint64()?),
-            74 => return rt::run(f, 72),
-            80 => Self::PrivateCleanKb(f.uint64()?),
-            82 => return rt::run(f, 80),
-            88 => Self::PrivateDirtyKb(f.uint64()?),
-            90 => return rt::run(f, 88),
-            96 => Self::LockedKb(f.uint64()?),
-            98 => return rt::run(f, 96),
-            104 => Self::PssKb(f.uint64()?),
-            106 => return rt::run(f, 104),
-            112 => Self::PssDirtyKb(f.uint64()?),
-            114 => return rt::run(f, 112),
-            120 => Self::SwapPssKb(f.uint64()?),
-            122 => return rt::run(f, 120),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PackedSmaps": PackedSmapsReader, PackedSmapsField, PackedSmapsTable;
+    many {
+        StringTable(&'a str) string_table = 10 as String;
+        NameId(u32) name_id = 16 | 18 as Uint32;
+        AggregateCount(u32) aggregate_count = 24 | 26 as Uint32;
+        SizeKb(u64) size_kb = 32 | 34 as Uint64;
+        RssKb(u64) rss_kb = 40 | 42 as Uint64;
+        AnonymousKb(u64) anonymous_kb = 48 | 50 as Uint64;
+        SwapKb(u64) swap_kb = 56 | 58 as Uint64;
+        SharedCleanKb(u64) shared_clean_kb = 64 | 66 as Uint64;
+        SharedDirtyKb(u64) shared_dirty_kb = 72 | 74 as Uint64;
+        PrivateCleanKb(u64) private_clean_kb = 80 | 82 as Uint64;
+        PrivateDirtyKb(u64) private_dirty_kb = 88 | 90 as Uint64;
+        LockedKb(u64) locked_kb = 96 | 98 as Uint64;
+        PssKb(u64) pss_kb = 104 | 106 as Uint64;
+        PssDirtyKb(u64) pss_dirty_kb = 112 | 114 as Uint64;
+        SwapPssKb(u64) swap_pss_kb = 120 | 122 as Uint64;
     }
 }
 
@@ -406,29 +338,15 @@ impl SmapsPacketWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SmapsPacket` where it lies, field by field.
-pub type SmapsPacketReader<'a> = rt::TypedReader<'a, SmapsPacketField<'a>>;
-/// A field of a `perfetto.protos.SmapsPacket`.
-#[derive(Clone, Copy, Debug)]
-pub enum SmapsPacketField<'a> {
-    Pid(u32),
-    Entries(SmapsEntryReader<'a>),
-    PackedEntries(PackedSmapsReader<'a>),
-    RecordingType(SmapsPacketRecordingType),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SmapsPacketField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.uint32()?),
-            18 => Self::Entries(SmapsEntryReader::new(f.bytes()?)),
-            26 => Self::PackedEntries(PackedSmapsReader::new(f.bytes()?)),
-            32 => Self::RecordingType(SmapsPacketRecordingType(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SmapsPacket": SmapsPacketReader, SmapsPacketField, SmapsPacketTable;
+    one {
+        Pid(u32) pid = 8 as Uint32;
+        PackedEntries(PackedSmapsReader<'a>) packed_entries = 26 as Message;
+        RecordingType(SmapsPacketRecordingType) recording_type = 32 as Enumeration;
+    }
+    many {
+        Entries(SmapsEntryReader<'a>) entries = 18 as Message;
     }
 }
 

@@ -250,63 +250,35 @@ impl StackSampleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StackSample` where it lies, field by field.
-pub type StackSampleReader<'a> = rt::TypedReader<'a, StackSampleField<'a>>;
-/// A field of a `perfetto.protos.StackSample`.
-#[derive(Clone, Copy, Debug)]
-pub enum StackSampleField<'a> {
-    TaskContext(StackSampleTaskContextReader<'a>),
-    TaskContextIid(u64),
-    ExecutionContext(StackSampleExecutionContextReader<'a>),
-    ExecutionContextIid(u64),
-    Callstack(crate::InlineCallstackReader<'a>),
-    CallstackIid(u64),
-    UnwindError(&'a str),
-    UnwindErrorIid(u64),
-    PrimaryDescriptor(StackSampleCounterDescriptorReader<'a>),
-    PrimaryDescriptorIid(u64),
-    PrimaryWeight(u64),
-    FollowerDescriptors(StackSampleCounterDescriptorReader<'a>),
-    FollowerDescriptorIids(u64),
-    FollowerWeights(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StackSampleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::TaskContext(StackSampleTaskContextReader::new(f.bytes()?)),
-            16 => Self::TaskContextIid(f.uint64()?),
-            26 => {
-                Self::ExecutionContext(
-                    StackSampleExecutionContextReader::new(f.bytes()?),
-                )
-            }
-            32 => Self::ExecutionContextIid(f.uint64()?),
-            42 => Self::Callstack(crate::InlineCallstackReader::new(f.bytes()?)),
-            48 => Self::CallstackIid(f.uint64()?),
-            58 => Self::UnwindError(f.string()?),
-            64 => Self::UnwindErrorIid(f.uint64()?),
-            74 => {
-                Self::PrimaryDescriptor(
-                    StackSampleCounterDescriptorReader::new(f.bytes()?),
-                )
-            }
-            80 => Self::PrimaryDescriptorIid(f.uint64()?),
-            88 => Self::PrimaryWeight(f.uint64()?),
-            98 => {
-                Self::FollowerDescriptors(
-                    StackSampleCounterDescriptorReader::new(f.bytes()?),
-                )
-            }
-            104 => Self::FollowerDescriptorIids(f.uint64()?),
-            106 => return rt::run(f, 104),
-            112 => Self::FollowerWeights(f.uint64()?),
-            114 => return rt::run(f, 112),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.StackSample": StackSampleReader, StackSampleField, StackSampleTable;
+    one {
+        PrimaryWeight(u64) primary_weight = 88 as Uint64;
+    }
+    many {
+        FollowerDescriptors(StackSampleCounterDescriptorReader<'a>) follower_descriptors = 98 as Message;
+        FollowerDescriptorIids(u64) follower_descriptor_iids = 104 | 106 as Uint64;
+        FollowerWeights(u64) follower_weights = 112 | 114 as Uint64;
+    }
+    oneof task_context_field {
+        TaskContext(StackSampleTaskContextReader<'a>) task_context = 10 as Message;
+        TaskContextIid(u64) task_context_iid = 16 as Uint64;
+    }
+    oneof execution_context_field {
+        ExecutionContext(StackSampleExecutionContextReader<'a>) execution_context = 26 as Message;
+        ExecutionContextIid(u64) execution_context_iid = 32 as Uint64;
+    }
+    oneof callstack_field {
+        Callstack(crate::InlineCallstackReader<'a>) callstack = 42 as Message;
+        CallstackIid(u64) callstack_iid = 48 as Uint64;
+    }
+    oneof unwind_error_field {
+        UnwindError(&'a str) unwind_error = 58 as String;
+        UnwindErrorIid(u64) unwind_error_iid = 64 as Uint64;
+    }
+    oneof primary_descriptor_field {
+        PrimaryDescriptor(StackSampleCounterDescriptorReader<'a>) primary_descriptor = 74 as Message;
+        PrimaryDescriptorIid(u64) primary_descriptor_iid = 80 as Uint64;
     }
 }
 
@@ -371,32 +343,13 @@ impl StackSampleTaskContextWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StackSample.TaskContext` where it lies, field by field.
-pub type StackSampleTaskContextReader<'a> = rt::TypedReader<
-    'a,
-    StackSampleTaskContextField_<'a>,
->;
-/// A field of a `perfetto.protos.StackSample.TaskContext`.
-#[derive(Clone, Copy, Debug)]
-pub enum StackSampleTaskContextField_<'a> {
-    Iid(u64),
-    Pid(u32),
-    Tid(u32),
-    AsyncId(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StackSampleTaskContextField_<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            16 => Self::Pid(f.uint32()?),
-            24 => Self::Tid(f.uint32()?),
-            32 => Self::AsyncId(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.StackSample.TaskContext": StackSampleTaskContextReader, StackSampleTaskContextField_, StackSampleTaskContextTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Pid(u32) pid = 16 as Uint32;
+        Tid(u32) tid = 24 as Uint32;
+        AsyncId(u64) async_id = 32 as Uint64;
     }
 }
 
@@ -441,32 +394,13 @@ impl StackSampleAsyncContextDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StackSample.AsyncContextDescriptor` where it lies, field by field.
-pub type StackSampleAsyncContextDescriptorReader<'a> = rt::TypedReader<
-    'a,
-    StackSampleAsyncContextDescriptorField<'a>,
->;
-/// A field of a `perfetto.protos.StackSample.AsyncContextDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum StackSampleAsyncContextDescriptorField<'a> {
-    Iid(u64),
-    Name(&'a str),
-    Kind(&'a str),
-    ParentIid(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StackSampleAsyncContextDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => Self::Name(f.string()?),
-            26 => Self::Kind(f.string()?),
-            32 => Self::ParentIid(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.StackSample.AsyncContextDescriptor": StackSampleAsyncContextDescriptorReader, StackSampleAsyncContextDescriptorField, StackSampleAsyncContextDescriptorTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Name(&'a str) name = 18 as String;
+        Kind(&'a str) kind = 26 as String;
+        ParentIid(u64) parent_iid = 32 as Uint64;
     }
 }
 
@@ -512,30 +446,12 @@ impl StackSampleExecutionContextWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StackSample.ExecutionContext` where it lies, field by field.
-pub type StackSampleExecutionContextReader<'a> = rt::TypedReader<
-    'a,
-    StackSampleExecutionContextField_<'a>,
->;
-/// A field of a `perfetto.protos.StackSample.ExecutionContext`.
-#[derive(Clone, Copy, Debug)]
-pub enum StackSampleExecutionContextField_<'a> {
-    Iid(u64),
-    Cpu(u32),
-    Mode(StackSampleMode),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StackSampleExecutionContextField_<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            16 => Self::Cpu(f.uint32()?),
-            24 => Self::Mode(StackSampleMode(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.StackSample.ExecutionContext": StackSampleExecutionContextReader, StackSampleExecutionContextField_, StackSampleExecutionContextTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Cpu(u32) cpu = 16 as Uint32;
+        Mode(StackSampleMode) mode = 24 as Enumeration;
     }
 }
 
@@ -598,38 +514,18 @@ impl StackSampleCounterDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StackSample.CounterDescriptor` where it lies, field by field.
-pub type StackSampleCounterDescriptorReader<'a> = rt::TypedReader<
-    'a,
-    StackSampleCounterDescriptorField<'a>,
->;
-/// A field of a `perfetto.protos.StackSample.CounterDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum StackSampleCounterDescriptorField<'a> {
-    Iid(u64),
-    Name(&'a str),
-    Unit(StackSampleUnit),
-    UnitStr(&'a str),
-    UnitMultiplier(u64),
-    Description(&'a str),
-    Scope(StackSampleCounterDescriptorScope),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StackSampleCounterDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => Self::Name(f.string()?),
-            24 => Self::Unit(StackSampleUnit(f.enumeration()?)),
-            34 => Self::UnitStr(f.string()?),
-            40 => Self::UnitMultiplier(f.uint64()?),
-            50 => Self::Description(f.string()?),
-            56 => Self::Scope(StackSampleCounterDescriptorScope(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.StackSample.CounterDescriptor": StackSampleCounterDescriptorReader, StackSampleCounterDescriptorField, StackSampleCounterDescriptorTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Name(&'a str) name = 18 as String;
+        UnitMultiplier(u64) unit_multiplier = 40 as Uint64;
+        Description(&'a str) description = 50 as String;
+        Scope(StackSampleCounterDescriptorScope) scope = 56 as Enumeration;
+    }
+    oneof unit_field {
+        Unit(StackSampleUnit) unit = 24 as Enumeration;
+        UnitStr(&'a str) unit_str = 34 as String;
     }
 }
 
@@ -687,38 +583,14 @@ impl StackSampleDefaultsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StackSampleDefaults` where it lies, field by field.
-pub type StackSampleDefaultsReader<'a> = rt::TypedReader<
-    'a,
-    StackSampleDefaultsField<'a>,
->;
-/// A field of a `perfetto.protos.StackSampleDefaults`.
-#[derive(Clone, Copy, Debug)]
-pub enum StackSampleDefaultsField<'a> {
-    Source(&'a str),
-    PrimaryDescriptor(StackSampleCounterDescriptorReader<'a>),
-    FollowerDescriptors(StackSampleCounterDescriptorReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StackSampleDefaultsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Source(f.string()?),
-            18 => {
-                Self::PrimaryDescriptor(
-                    StackSampleCounterDescriptorReader::new(f.bytes()?),
-                )
-            }
-            26 => {
-                Self::FollowerDescriptors(
-                    StackSampleCounterDescriptorReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.StackSampleDefaults": StackSampleDefaultsReader, StackSampleDefaultsField, StackSampleDefaultsTable;
+    one {
+        Source(&'a str) source = 10 as String;
+        PrimaryDescriptor(StackSampleCounterDescriptorReader<'a>) primary_descriptor = 18 as Message;
+    }
+    many {
+        FollowerDescriptors(StackSampleCounterDescriptorReader<'a>) follower_descriptors = 26 as Message;
     }
 }
 

@@ -36,26 +36,14 @@ impl ProcessStatsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProcessStats` where it lies, field by field.
-pub type ProcessStatsReader<'a> = rt::TypedReader<'a, ProcessStatsField<'a>>;
-/// A field of a `perfetto.protos.ProcessStats`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProcessStatsField<'a> {
-    Processes(ProcessStatsProcessReader<'a>),
-    /// When reading ended; the packet's timestamp says when it began.
-    CollectionEndTimestamp(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProcessStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Processes(ProcessStatsProcessReader::new(f.bytes()?)),
-            16 => Self::CollectionEndTimestamp(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProcessStats": ProcessStatsReader, ProcessStatsField, ProcessStatsTable;
+    one {
+        /// When reading ended; the packet's timestamp says when it began.
+        CollectionEndTimestamp(u64) collection_end_timestamp = 16 as Uint64;
+    }
+    many {
+        Processes(ProcessStatsProcessReader<'a>) processes = 10 as Message;
     }
 }
 
@@ -92,23 +80,10 @@ impl ProcessStatsThreadWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProcessStats.Thread` where it lies, field by field.
-pub type ProcessStatsThreadReader<'a> = rt::TypedReader<'a, ProcessStatsThreadField<'a>>;
-/// A field of a `perfetto.protos.ProcessStats.Thread`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProcessStatsThreadField<'a> {
-    Tid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProcessStatsThreadField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Tid(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProcessStats.Thread": ProcessStatsThreadReader, ProcessStatsThreadField, ProcessStatsThreadTable;
+    one {
+        Tid(i32) tid = 8 as Int32;
     }
 }
 
@@ -144,25 +119,11 @@ impl ProcessStatsFDInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProcessStats.FDInfo` where it lies, field by field.
-pub type ProcessStatsFDInfoReader<'a> = rt::TypedReader<'a, ProcessStatsFDInfoField<'a>>;
-/// A field of a `perfetto.protos.ProcessStats.FDInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProcessStatsFDInfoField<'a> {
-    Fd(u64),
-    Path(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProcessStatsFDInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Fd(f.uint64()?),
-            18 => Self::Path(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProcessStats.FDInfo": ProcessStatsFDInfoReader, ProcessStatsFDInfoField, ProcessStatsFDInfoTable;
+    one {
+        Fd(u64) fd = 8 as Uint64;
+        Path(&'a str) path = 18 as String;
     }
 }
 
@@ -273,79 +234,42 @@ impl ProcessStatsProcessWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProcessStats.Process` where it lies, field by field.
-pub type ProcessStatsProcessReader<'a> = rt::TypedReader<
-    'a,
-    ProcessStatsProcessField<'a>,
->;
-/// A field of a `perfetto.protos.ProcessStats.Process`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProcessStatsProcessField<'a> {
-    Pid(i32),
-    /// VmSize of /proc/PID/status.
-    VmSizeKb(u64),
-    /// VmRSS.
-    VmRssKb(u64),
-    RssAnonKb(u64),
-    RssFileKb(u64),
-    RssShmemKb(u64),
-    VmSwapKb(u64),
-    VmLockedKb(u64),
-    /// VmHWM, the peak of the resident set.
-    VmHwmKb(u64),
-    /// How willing the kernel is to kill it, -1000 to 1000.
-    OomScoreAdj(i64),
-    Threads(ProcessStatsThreadReader<'a>),
-    IsPeakRssResettable(bool),
-    ChromePrivateFootprintKb(u32),
-    ChromePeakResidentSetKb(u32),
-    Fds(ProcessStatsFDInfoReader<'a>),
-    SmrRssKb(u64),
-    /// Proportional set size, of smaps_rollup.
-    SmrPssKb(u64),
-    SmrPssAnonKb(u64),
-    SmrPssFileKb(u64),
-    SmrPssShmemKb(u64),
-    /// CPU time in user mode, ns.
-    RuntimeUserMode(u64),
-    /// CPU time in kernel mode, ns.
-    RuntimeKernelMode(u64),
-    SmrSwapPssKb(u64),
-    DmabufRssKb(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProcessStatsProcessField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            16 => Self::VmSizeKb(f.uint64()?),
-            24 => Self::VmRssKb(f.uint64()?),
-            32 => Self::RssAnonKb(f.uint64()?),
-            40 => Self::RssFileKb(f.uint64()?),
-            48 => Self::RssShmemKb(f.uint64()?),
-            56 => Self::VmSwapKb(f.uint64()?),
-            64 => Self::VmLockedKb(f.uint64()?),
-            72 => Self::VmHwmKb(f.uint64()?),
-            80 => Self::OomScoreAdj(f.int64()?),
-            90 => Self::Threads(ProcessStatsThreadReader::new(f.bytes()?)),
-            96 => Self::IsPeakRssResettable(f.bool()?),
-            104 => Self::ChromePrivateFootprintKb(f.uint32()?),
-            112 => Self::ChromePeakResidentSetKb(f.uint32()?),
-            122 => Self::Fds(ProcessStatsFDInfoReader::new(f.bytes()?)),
-            128 => Self::SmrRssKb(f.uint64()?),
-            136 => Self::SmrPssKb(f.uint64()?),
-            144 => Self::SmrPssAnonKb(f.uint64()?),
-            152 => Self::SmrPssFileKb(f.uint64()?),
-            160 => Self::SmrPssShmemKb(f.uint64()?),
-            168 => Self::RuntimeUserMode(f.uint64()?),
-            176 => Self::RuntimeKernelMode(f.uint64()?),
-            184 => Self::SmrSwapPssKb(f.uint64()?),
-            192 => Self::DmabufRssKb(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProcessStats.Process": ProcessStatsProcessReader, ProcessStatsProcessField, ProcessStatsProcessTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+        /// VmSize of /proc/PID/status.
+        VmSizeKb(u64) vm_size_kb = 16 as Uint64;
+        /// VmRSS.
+        VmRssKb(u64) vm_rss_kb = 24 as Uint64;
+        RssAnonKb(u64) rss_anon_kb = 32 as Uint64;
+        RssFileKb(u64) rss_file_kb = 40 as Uint64;
+        RssShmemKb(u64) rss_shmem_kb = 48 as Uint64;
+        VmSwapKb(u64) vm_swap_kb = 56 as Uint64;
+        VmLockedKb(u64) vm_locked_kb = 64 as Uint64;
+        /// VmHWM, the peak of the resident set.
+        VmHwmKb(u64) vm_hwm_kb = 72 as Uint64;
+        /// How willing the kernel is to kill it, -1000 to 1000.
+        OomScoreAdj(i64) oom_score_adj = 80 as Int64;
+        IsPeakRssResettable(bool) is_peak_rss_resettable = 96 as Bool;
+        ChromePrivateFootprintKb(u32) chrome_private_footprint_kb = 104 as Uint32;
+        ChromePeakResidentSetKb(u32) chrome_peak_resident_set_kb = 112 as Uint32;
+        SmrRssKb(u64) smr_rss_kb = 128 as Uint64;
+        /// Proportional set size, of smaps_rollup.
+        SmrPssKb(u64) smr_pss_kb = 136 as Uint64;
+        SmrPssAnonKb(u64) smr_pss_anon_kb = 144 as Uint64;
+        SmrPssFileKb(u64) smr_pss_file_kb = 152 as Uint64;
+        SmrPssShmemKb(u64) smr_pss_shmem_kb = 160 as Uint64;
+        /// CPU time in user mode, ns.
+        RuntimeUserMode(u64) runtime_user_mode = 168 as Uint64;
+        /// CPU time in kernel mode, ns.
+        RuntimeKernelMode(u64) runtime_kernel_mode = 176 as Uint64;
+        SmrSwapPssKb(u64) smr_swap_pss_kb = 184 as Uint64;
+        DmabufRssKb(u64) dmabuf_rss_kb = 192 as Uint64;
+    }
+    many {
+        Threads(ProcessStatsThreadReader<'a>) threads = 90 as Message;
+        Fds(ProcessStatsFDInfoReader<'a>) fds = 122 as Message;
     }
 }
 

@@ -40,28 +40,15 @@ impl ProcessTreeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProcessTree` where it lies, field by field.
-pub type ProcessTreeReader<'a> = rt::TypedReader<'a, ProcessTreeField<'a>>;
-/// A field of a `perfetto.protos.ProcessTree`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProcessTreeField<'a> {
-    Processes(ProcessTreeProcessReader<'a>),
-    Threads(ProcessTreeThreadReader<'a>),
-    /// When reading ended.
-    CollectionEndTimestamp(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProcessTreeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Processes(ProcessTreeProcessReader::new(f.bytes()?)),
-            18 => Self::Threads(ProcessTreeThreadReader::new(f.bytes()?)),
-            24 => Self::CollectionEndTimestamp(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProcessTree": ProcessTreeReader, ProcessTreeField, ProcessTreeTable;
+    one {
+        /// When reading ended.
+        CollectionEndTimestamp(u64) collection_end_timestamp = 24 as Uint64;
+    }
+    many {
+        Processes(ProcessTreeProcessReader<'a>) processes = 10 as Message;
+        Threads(ProcessTreeThreadReader<'a>) threads = 18 as Message;
     }
 }
 
@@ -109,32 +96,17 @@ impl ProcessTreeThreadWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProcessTree.Thread` where it lies, field by field.
-pub type ProcessTreeThreadReader<'a> = rt::TypedReader<'a, ProcessTreeThreadField<'a>>;
-/// A field of a `perfetto.protos.ProcessTree.Thread`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProcessTreeThreadField<'a> {
-    Tid(i32),
-    Name(&'a str),
-    /// The process it belongs to.
-    Tgid(i32),
-    /// Its numbers in nested pid namespaces, outermost left out.
-    Nstid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProcessTreeThreadField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Tid(f.int32()?),
-            18 => Self::Name(f.string()?),
-            24 => Self::Tgid(f.int32()?),
-            32 => Self::Nstid(f.int32()?),
-            34 => return rt::run(f, 32),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProcessTree.Thread": ProcessTreeThreadReader, ProcessTreeThreadField, ProcessTreeThreadTable;
+    one {
+        Tid(i32) tid = 8 as Int32;
+        Name(&'a str) name = 18 as String;
+        /// The process it belongs to.
+        Tgid(i32) tgid = 24 as Int32;
+    }
+    many {
+        /// Its numbers in nested pid namespaces, outermost left out.
+        Nstid(i32) nstid = 32 | 34 as Int32;
     }
 }
 
@@ -199,42 +171,23 @@ impl ProcessTreeProcessWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProcessTree.Process` where it lies, field by field.
-pub type ProcessTreeProcessReader<'a> = rt::TypedReader<'a, ProcessTreeProcessField<'a>>;
-/// A field of a `perfetto.protos.ProcessTree.Process`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProcessTreeProcessField<'a> {
-    Pid(i32),
-    Ppid(i32),
-    /// Arguments; a single one may be a name in brackets (kernel threads) or the command's short name.
-    Cmdline(&'a str),
-    Uid(i32),
-    /// Its numbers in nested pid namespaces, outermost left out.
-    Nspid(i32),
-    /// Nanoseconds from boot to its start.
-    ProcessStartFromBoot(u64),
-    IsKthread(bool),
-    /// `cmdline` is the short name, for want of arguments.
-    CmdlineIsComm(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProcessTreeProcessField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            16 => Self::Ppid(f.int32()?),
-            26 => Self::Cmdline(f.string()?),
-            40 => Self::Uid(f.int32()?),
-            48 => Self::Nspid(f.int32()?),
-            50 => return rt::run(f, 48),
-            56 => Self::ProcessStartFromBoot(f.uint64()?),
-            64 => Self::IsKthread(f.bool()?),
-            72 => Self::CmdlineIsComm(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProcessTree.Process": ProcessTreeProcessReader, ProcessTreeProcessField, ProcessTreeProcessTable;
+    one {
+        Pid(i32) pid = 8 as Int32;
+        Ppid(i32) ppid = 16 as Int32;
+        Uid(i32) uid = 40 as Int32;
+        /// Nanoseconds from boot to its start.
+        ProcessStartFromBoot(u64) process_start_from_boot = 56 as Uint64;
+        IsKthread(bool) is_kthread = 64 as Bool;
+        /// `cmdline` is the short name, for want of arguments.
+        CmdlineIsComm(bool) cmdline_is_comm = 72 as Bool;
+    }
+    many {
+        /// Arguments; a single one may be a name in brackets (kernel threads) or the command's short name.
+        Cmdline(&'a str) cmdline = 26 as String;
+        /// Its numbers in nested pid namespaces, outermost left out.
+        Nspid(i32) nspid = 48 | 50 as Int32;
     }
 }
 

@@ -25,22 +25,8 @@ impl AtomWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Atom` where it lies, field by field.
-pub type AtomReader<'a> = rt::TypedReader<'a, AtomField<'a>>;
-/// A field of a `perfetto.protos.Atom`.
-#[derive(Clone, Copy, Debug)]
-pub enum AtomField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for AtomField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.Atom": AtomReader, AtomField, AtomTable;
 }
 
 #[cfg(feature = "text")]
@@ -76,26 +62,11 @@ impl StatsdAtomWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StatsdAtom` where it lies, field by field.
-pub type StatsdAtomReader<'a> = rt::TypedReader<'a, StatsdAtomField<'a>>;
-/// A field of a `perfetto.protos.StatsdAtom`.
-#[derive(Clone, Copy, Debug)]
-pub enum StatsdAtomField<'a> {
-    Atom(AtomReader<'a>),
-    TimestampNanos(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StatsdAtomField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Atom(AtomReader::new(f.bytes()?)),
-            16 => Self::TimestampNanos(f.int64()?),
-            18 => return rt::run(f, 16),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.StatsdAtom": StatsdAtomReader, StatsdAtomField, StatsdAtomTable;
+    many {
+        Atom(AtomReader<'a>) atom = 10 as Message;
+        TimestampNanos(i64) timestamp_nanos = 16 | 18 as Int64;
     }
 }
 

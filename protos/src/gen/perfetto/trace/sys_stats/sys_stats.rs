@@ -137,61 +137,31 @@ impl SysStatsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysStats` where it lies, field by field.
-pub type SysStatsReader<'a> = rt::TypedReader<'a, SysStatsField<'a>>;
-/// A field of a `perfetto.protos.SysStats`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysStatsField<'a> {
-    Meminfo(SysStatsMeminfoValueReader<'a>),
-    Vmstat(SysStatsVmstatValueReader<'a>),
-    CpuStat(SysStatsCpuTimesReader<'a>),
-    NumForks(u64),
-    NumIrqTotal(u64),
-    NumIrq(SysStatsInterruptCountReader<'a>),
-    NumSoftirqTotal(u64),
-    NumSoftirq(SysStatsInterruptCountReader<'a>),
-    /// When reading ended; the packet's timestamp says when it began.
-    CollectionEndTimestamp(u64),
-    Devfreq(SysStatsDevfreqValueReader<'a>),
-    /// By CPU number; 0 for those that are off.
-    CpufreqKhz(u32),
-    BuddyInfo(SysStatsBuddyInfoReader<'a>),
-    DiskStat(SysStatsDiskStatReader<'a>),
-    Psi(SysStatsPsiSampleReader<'a>),
-    ThermalZone(SysStatsThermalZoneReader<'a>),
-    CpuidleState(SysStatsCpuIdleStateReader<'a>),
-    GpufreqMhz(u64),
-    SlabInfo(SysStatsSlabInfoReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysStatsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Meminfo(SysStatsMeminfoValueReader::new(f.bytes()?)),
-            18 => Self::Vmstat(SysStatsVmstatValueReader::new(f.bytes()?)),
-            26 => Self::CpuStat(SysStatsCpuTimesReader::new(f.bytes()?)),
-            32 => Self::NumForks(f.uint64()?),
-            40 => Self::NumIrqTotal(f.uint64()?),
-            50 => Self::NumIrq(SysStatsInterruptCountReader::new(f.bytes()?)),
-            56 => Self::NumSoftirqTotal(f.uint64()?),
-            66 => Self::NumSoftirq(SysStatsInterruptCountReader::new(f.bytes()?)),
-            72 => Self::CollectionEndTimestamp(f.uint64()?),
-            82 => Self::Devfreq(SysStatsDevfreqValueReader::new(f.bytes()?)),
-            88 => Self::CpufreqKhz(f.uint32()?),
-            90 => return rt::run(f, 88),
-            98 => Self::BuddyInfo(SysStatsBuddyInfoReader::new(f.bytes()?)),
-            106 => Self::DiskStat(SysStatsDiskStatReader::new(f.bytes()?)),
-            114 => Self::Psi(SysStatsPsiSampleReader::new(f.bytes()?)),
-            122 => Self::ThermalZone(SysStatsThermalZoneReader::new(f.bytes()?)),
-            130 => Self::CpuidleState(SysStatsCpuIdleStateReader::new(f.bytes()?)),
-            136 => Self::GpufreqMhz(f.uint64()?),
-            138 => return rt::run(f, 136),
-            146 => Self::SlabInfo(SysStatsSlabInfoReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysStats": SysStatsReader, SysStatsField, SysStatsTable;
+    one {
+        NumForks(u64) num_forks = 32 as Uint64;
+        NumIrqTotal(u64) num_irq_total = 40 as Uint64;
+        NumSoftirqTotal(u64) num_softirq_total = 56 as Uint64;
+        /// When reading ended; the packet's timestamp says when it began.
+        CollectionEndTimestamp(u64) collection_end_timestamp = 72 as Uint64;
+    }
+    many {
+        Meminfo(SysStatsMeminfoValueReader<'a>) meminfo = 10 as Message;
+        Vmstat(SysStatsVmstatValueReader<'a>) vmstat = 18 as Message;
+        CpuStat(SysStatsCpuTimesReader<'a>) cpu_stat = 26 as Message;
+        NumIrq(SysStatsInterruptCountReader<'a>) num_irq = 50 as Message;
+        NumSoftirq(SysStatsInterruptCountReader<'a>) num_softirq = 66 as Message;
+        Devfreq(SysStatsDevfreqValueReader<'a>) devfreq = 82 as Message;
+        /// By CPU number; 0 for those that are off.
+        CpufreqKhz(u32) cpufreq_khz = 88 | 90 as Uint32;
+        BuddyInfo(SysStatsBuddyInfoReader<'a>) buddy_info = 98 as Message;
+        DiskStat(SysStatsDiskStatReader<'a>) disk_stat = 106 as Message;
+        Psi(SysStatsPsiSampleReader<'a>) psi = 114 as Message;
+        ThermalZone(SysStatsThermalZoneReader<'a>) thermal_zone = 122 as Message;
+        CpuidleState(SysStatsCpuIdleStateReader<'a>) cpuidle_state = 130 as Message;
+        GpufreqMhz(u64) gpufreq_mhz = 136 | 138 as Uint64;
+        SlabInfo(SysStatsSlabInfoReader<'a>) slab_info = 146 as Message;
     }
 }
 
@@ -251,29 +221,12 @@ impl SysStatsMeminfoValueWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysStats.MeminfoValue` where it lies, field by field.
-pub type SysStatsMeminfoValueReader<'a> = rt::TypedReader<
-    'a,
-    SysStatsMeminfoValueField<'a>,
->;
-/// A field of a `perfetto.protos.SysStats.MeminfoValue`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysStatsMeminfoValueField<'a> {
-    Key(crate::MeminfoCounters),
-    /// KiB.
-    Value(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysStatsMeminfoValueField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Key(crate::MeminfoCounters(f.enumeration()?)),
-            16 => Self::Value(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysStats.MeminfoValue": SysStatsMeminfoValueReader, SysStatsMeminfoValueField, SysStatsMeminfoValueTable;
+    one {
+        Key(crate::MeminfoCounters) key = 8 as Enumeration;
+        /// KiB.
+        Value(u64) value = 16 as Uint64;
     }
 }
 
@@ -315,28 +268,11 @@ impl SysStatsVmstatValueWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysStats.VmstatValue` where it lies, field by field.
-pub type SysStatsVmstatValueReader<'a> = rt::TypedReader<
-    'a,
-    SysStatsVmstatValueField<'a>,
->;
-/// A field of a `perfetto.protos.SysStats.VmstatValue`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysStatsVmstatValueField<'a> {
-    Key(crate::VmstatCounters),
-    Value(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysStatsVmstatValueField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Key(crate::VmstatCounters(f.enumeration()?)),
-            16 => Self::Value(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysStats.VmstatValue": SysStatsVmstatValueReader, SysStatsVmstatValueField, SysStatsVmstatValueTable;
+    one {
+        Key(crate::VmstatCounters) key = 8 as Enumeration;
+        Value(u64) value = 16 as Uint64;
     }
 }
 
@@ -389,39 +325,18 @@ impl SysStatsCpuTimesWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysStats.CpuTimes` where it lies, field by field.
-pub type SysStatsCpuTimesReader<'a> = rt::TypedReader<'a, SysStatsCpuTimesField<'a>>;
-/// A field of a `perfetto.protos.SysStats.CpuTimes`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysStatsCpuTimesField<'a> {
-    CpuId(u32),
-    UserNs(u64),
-    UserNiceNs(u64),
-    SystemModeNs(u64),
-    IdleNs(u64),
-    IoWaitNs(u64),
-    IrqNs(u64),
-    SoftirqNs(u64),
-    StealNs(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysStatsCpuTimesField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CpuId(f.uint32()?),
-            16 => Self::UserNs(f.uint64()?),
-            24 => Self::UserNiceNs(f.uint64()?),
-            32 => Self::SystemModeNs(f.uint64()?),
-            40 => Self::IdleNs(f.uint64()?),
-            48 => Self::IoWaitNs(f.uint64()?),
-            56 => Self::IrqNs(f.uint64()?),
-            64 => Self::SoftirqNs(f.uint64()?),
-            72 => Self::StealNs(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysStats.CpuTimes": SysStatsCpuTimesReader, SysStatsCpuTimesField, SysStatsCpuTimesTable;
+    one {
+        CpuId(u32) cpu_id = 8 as Uint32;
+        UserNs(u64) user_ns = 16 as Uint64;
+        UserNiceNs(u64) user_nice_ns = 24 as Uint64;
+        SystemModeNs(u64) system_mode_ns = 32 as Uint64;
+        IdleNs(u64) idle_ns = 40 as Uint64;
+        IoWaitNs(u64) io_wait_ns = 48 as Uint64;
+        IrqNs(u64) irq_ns = 56 as Uint64;
+        SoftirqNs(u64) softirq_ns = 64 as Uint64;
+        StealNs(u64) steal_ns = 72 as Uint64;
     }
 }
 
@@ -467,28 +382,11 @@ impl SysStatsInterruptCountWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysStats.InterruptCount` where it lies, field by field.
-pub type SysStatsInterruptCountReader<'a> = rt::TypedReader<
-    'a,
-    SysStatsInterruptCountField<'a>,
->;
-/// A field of a `perfetto.protos.SysStats.InterruptCount`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysStatsInterruptCountField<'a> {
-    Irq(i32),
-    Count(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysStatsInterruptCountField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Irq(f.int32()?),
-            16 => Self::Count(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysStats.InterruptCount": SysStatsInterruptCountReader, SysStatsInterruptCountField, SysStatsInterruptCountTable;
+    one {
+        Irq(i32) irq = 8 as Int32;
+        Count(u64) count = 16 as Uint64;
     }
 }
 
@@ -527,28 +425,11 @@ impl SysStatsDevfreqValueWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysStats.DevfreqValue` where it lies, field by field.
-pub type SysStatsDevfreqValueReader<'a> = rt::TypedReader<
-    'a,
-    SysStatsDevfreqValueField<'a>,
->;
-/// A field of a `perfetto.protos.SysStats.DevfreqValue`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysStatsDevfreqValueField<'a> {
-    Key(&'a str),
-    Value(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysStatsDevfreqValueField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Key(f.string()?),
-            16 => Self::Value(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysStats.DevfreqValue": SysStatsDevfreqValueReader, SysStatsDevfreqValueField, SysStatsDevfreqValueTable;
+    one {
+        Key(&'a str) key = 10 as String;
+        Value(u64) value = 16 as Uint64;
     }
 }
 
@@ -591,29 +472,15 @@ impl SysStatsBuddyInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysStats.BuddyInfo` where it lies, field by field.
-pub type SysStatsBuddyInfoReader<'a> = rt::TypedReader<'a, SysStatsBuddyInfoField<'a>>;
-/// A field of a `perfetto.protos.SysStats.BuddyInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysStatsBuddyInfoField<'a> {
-    Node(&'a str),
-    Zone(&'a str),
-    /// Blocks of 1, 2, 4 and so on pages.
-    OrderPages(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysStatsBuddyInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Node(f.string()?),
-            18 => Self::Zone(f.string()?),
-            24 => Self::OrderPages(f.uint32()?),
-            26 => return rt::run(f, 24),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysStats.BuddyInfo": SysStatsBuddyInfoReader, SysStatsBuddyInfoField, SysStatsBuddyInfoTable;
+    one {
+        Node(&'a str) node = 10 as String;
+        Zone(&'a str) zone = 18 as String;
+    }
+    many {
+        /// Blocks of 1, 2, 4 and so on pages.
+        OrderPages(u32) order_pages = 24 | 26 as Uint32;
     }
 }
 
@@ -667,39 +534,18 @@ impl SysStatsDiskStatWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysStats.DiskStat` where it lies, field by field.
-pub type SysStatsDiskStatReader<'a> = rt::TypedReader<'a, SysStatsDiskStatField<'a>>;
-/// A field of a `perfetto.protos.SysStats.DiskStat`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysStatsDiskStatField<'a> {
-    DeviceName(&'a str),
-    ReadSectors(u64),
-    ReadTimeMs(u64),
-    WriteSectors(u64),
-    WriteTimeMs(u64),
-    DiscardSectors(u64),
-    DiscardTimeMs(u64),
-    FlushCount(u64),
-    FlushTimeMs(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysStatsDiskStatField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::DeviceName(f.string()?),
-            16 => Self::ReadSectors(f.uint64()?),
-            24 => Self::ReadTimeMs(f.uint64()?),
-            32 => Self::WriteSectors(f.uint64()?),
-            40 => Self::WriteTimeMs(f.uint64()?),
-            48 => Self::DiscardSectors(f.uint64()?),
-            56 => Self::DiscardTimeMs(f.uint64()?),
-            64 => Self::FlushCount(f.uint64()?),
-            72 => Self::FlushTimeMs(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysStats.DiskStat": SysStatsDiskStatReader, SysStatsDiskStatField, SysStatsDiskStatTable;
+    one {
+        DeviceName(&'a str) device_name = 10 as String;
+        ReadSectors(u64) read_sectors = 16 as Uint64;
+        ReadTimeMs(u64) read_time_ms = 24 as Uint64;
+        WriteSectors(u64) write_sectors = 32 as Uint64;
+        WriteTimeMs(u64) write_time_ms = 40 as Uint64;
+        DiscardSectors(u64) discard_sectors = 48 as Uint64;
+        DiscardTimeMs(u64) discard_time_ms = 56 as Uint64;
+        FlushCount(u64) flush_count = 64 as Uint64;
+        FlushTimeMs(u64) flush_time_ms = 72 as Uint64;
     }
 }
 
@@ -748,25 +594,11 @@ impl SysStatsPsiSampleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysStats.PsiSample` where it lies, field by field.
-pub type SysStatsPsiSampleReader<'a> = rt::TypedReader<'a, SysStatsPsiSampleField<'a>>;
-/// A field of a `perfetto.protos.SysStats.PsiSample`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysStatsPsiSampleField<'a> {
-    Resource(SysStatsPsiSamplePsiResource),
-    TotalNs(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysStatsPsiSampleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Resource(SysStatsPsiSamplePsiResource(f.enumeration()?)),
-            16 => Self::TotalNs(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysStats.PsiSample": SysStatsPsiSampleReader, SysStatsPsiSampleField, SysStatsPsiSampleTable;
+    one {
+        Resource(SysStatsPsiSamplePsiResource) resource = 8 as Enumeration;
+        TotalNs(u64) total_ns = 16 as Uint64;
     }
 }
 
@@ -807,30 +639,12 @@ impl SysStatsThermalZoneWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysStats.ThermalZone` where it lies, field by field.
-pub type SysStatsThermalZoneReader<'a> = rt::TypedReader<
-    'a,
-    SysStatsThermalZoneField<'a>,
->;
-/// A field of a `perfetto.protos.SysStats.ThermalZone`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysStatsThermalZoneField<'a> {
-    Name(&'a str),
-    Temp(u64),
-    Type(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysStatsThermalZoneField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::Temp(f.uint64()?),
-            26 => Self::Type(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysStats.ThermalZone": SysStatsThermalZoneReader, SysStatsThermalZoneField, SysStatsThermalZoneTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Temp(u64) temp = 16 as Uint64;
+        Type(&'a str) r#type = 26 as String;
     }
 }
 
@@ -870,28 +684,11 @@ impl SysStatsCpuIdleStateEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysStats.CpuIdleStateEntry` where it lies, field by field.
-pub type SysStatsCpuIdleStateEntryReader<'a> = rt::TypedReader<
-    'a,
-    SysStatsCpuIdleStateEntryField<'a>,
->;
-/// A field of a `perfetto.protos.SysStats.CpuIdleStateEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysStatsCpuIdleStateEntryField<'a> {
-    State(&'a str),
-    DurationUs(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysStatsCpuIdleStateEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::State(f.string()?),
-            16 => Self::DurationUs(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysStats.CpuIdleStateEntry": SysStatsCpuIdleStateEntryReader, SysStatsCpuIdleStateEntryField, SysStatsCpuIdleStateEntryTable;
+    one {
+        State(&'a str) state = 10 as String;
+        DurationUs(u64) duration_us = 16 as Uint64;
     }
 }
 
@@ -936,30 +733,13 @@ impl SysStatsCpuIdleStateWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysStats.CpuIdleState` where it lies, field by field.
-pub type SysStatsCpuIdleStateReader<'a> = rt::TypedReader<
-    'a,
-    SysStatsCpuIdleStateField<'a>,
->;
-/// A field of a `perfetto.protos.SysStats.CpuIdleState`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysStatsCpuIdleStateField<'a> {
-    CpuId(u32),
-    CpuidleStateEntry(SysStatsCpuIdleStateEntryReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysStatsCpuIdleStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CpuId(f.uint32()?),
-            18 => {
-                Self::CpuidleStateEntry(SysStatsCpuIdleStateEntryReader::new(f.bytes()?))
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysStats.CpuIdleState": SysStatsCpuIdleStateReader, SysStatsCpuIdleStateField, SysStatsCpuIdleStateTable;
+    one {
+        CpuId(u32) cpu_id = 8 as Uint32;
+    }
+    many {
+        CpuidleStateEntry(SysStatsCpuIdleStateEntryReader<'a>) cpuidle_state_entry = 18 as Message;
     }
 }
 
@@ -1000,27 +780,12 @@ impl SysStatsSlabInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SysStats.SlabInfo` where it lies, field by field.
-pub type SysStatsSlabInfoReader<'a> = rt::TypedReader<'a, SysStatsSlabInfoField<'a>>;
-/// A field of a `perfetto.protos.SysStats.SlabInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum SysStatsSlabInfoField<'a> {
-    Name(&'a str),
-    PagesPerSlab(u32),
-    NumSlabs(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SysStatsSlabInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            16 => Self::PagesPerSlab(f.uint32()?),
-            24 => Self::NumSlabs(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SysStats.SlabInfo": SysStatsSlabInfoReader, SysStatsSlabInfoField, SysStatsSlabInfoTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        PagesPerSlab(u32) pages_per_slab = 16 as Uint32;
+        NumSlabs(u32) num_slabs = 24 as Uint32;
     }
 }
 

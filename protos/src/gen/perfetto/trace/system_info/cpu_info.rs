@@ -26,23 +26,10 @@ impl CpuInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CpuInfo` where it lies, field by field.
-pub type CpuInfoReader<'a> = rt::TypedReader<'a, CpuInfoField<'a>>;
-/// A field of a `perfetto.protos.CpuInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum CpuInfoField<'a> {
-    Cpus(CpuInfoCpuReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CpuInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Cpus(CpuInfoCpuReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CpuInfo": CpuInfoReader, CpuInfoField, CpuInfoTable;
+    many {
+        Cpus(CpuInfoCpuReader<'a>) cpus = 10 as Message;
     }
 }
 
@@ -84,34 +71,14 @@ impl CpuInfoArmCpuIdentifierWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CpuInfo.ArmCpuIdentifier` where it lies, field by field.
-pub type CpuInfoArmCpuIdentifierReader<'a> = rt::TypedReader<
-    'a,
-    CpuInfoArmCpuIdentifierField<'a>,
->;
-/// A field of a `perfetto.protos.CpuInfo.ArmCpuIdentifier`.
-#[derive(Clone, Copy, Debug)]
-pub enum CpuInfoArmCpuIdentifierField<'a> {
-    Implementer(u32),
-    Architecture(u32),
-    Variant(u32),
-    Part(u32),
-    Revision(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CpuInfoArmCpuIdentifierField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Implementer(f.uint32()?),
-            16 => Self::Architecture(f.uint32()?),
-            24 => Self::Variant(f.uint32()?),
-            32 => Self::Part(f.uint32()?),
-            40 => Self::Revision(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CpuInfo.ArmCpuIdentifier": CpuInfoArmCpuIdentifierReader, CpuInfoArmCpuIdentifierField, CpuInfoArmCpuIdentifierTable;
+    one {
+        Implementer(u32) implementer = 8 as Uint32;
+        Architecture(u32) architecture = 16 as Uint32;
+        Variant(u32) variant = 24 as Uint32;
+        Part(u32) part = 32 as Uint32;
+        Revision(u32) revision = 40 as Uint32;
     }
 }
 
@@ -174,34 +141,20 @@ impl CpuInfoCpuWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CpuInfo.Cpu` where it lies, field by field.
-pub type CpuInfoCpuReader<'a> = rt::TypedReader<'a, CpuInfoCpuField<'a>>;
-/// A field of a `perfetto.protos.CpuInfo.Cpu`.
-#[derive(Clone, Copy, Debug)]
-pub enum CpuInfoCpuField<'a> {
-    Processor(&'a str),
-    /// kHz it can run at, rising.
-    Frequencies(u32),
-    /// Relative to the strongest, which has 1024.
-    Capacity(u32),
-    ArmIdentifier(CpuInfoArmCpuIdentifierReader<'a>),
-    Features(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CpuInfoCpuField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Processor(f.string()?),
-            16 => Self::Frequencies(f.uint32()?),
-            18 => return rt::run(f, 16),
-            24 => Self::Capacity(f.uint32()?),
-            34 => Self::ArmIdentifier(CpuInfoArmCpuIdentifierReader::new(f.bytes()?)),
-            40 => Self::Features(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CpuInfo.Cpu": CpuInfoCpuReader, CpuInfoCpuField, CpuInfoCpuTable;
+    one {
+        Processor(&'a str) processor = 10 as String;
+        /// Relative to the strongest, which has 1024.
+        Capacity(u32) capacity = 24 as Uint32;
+        Features(u64) features = 40 as Uint64;
+    }
+    many {
+        /// kHz it can run at, rising.
+        Frequencies(u32) frequencies = 16 | 18 as Uint32;
+    }
+    oneof identifier {
+        ArmIdentifier(CpuInfoArmCpuIdentifierReader<'a>) arm_identifier = 34 as Message;
     }
 }
 

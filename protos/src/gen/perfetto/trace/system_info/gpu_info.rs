@@ -28,23 +28,10 @@ impl GpuInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuInfo` where it lies, field by field.
-pub type GpuInfoReader<'a> = rt::TypedReader<'a, GpuInfoField<'a>>;
-/// A field of a `perfetto.protos.GpuInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuInfoField<'a> {
-    Gpus(GpuInfoGpuReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Gpus(GpuInfoGpuReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuInfo": GpuInfoReader, GpuInfoField, GpuInfoTable;
+    many {
+        Gpus(GpuInfoGpuReader<'a>) gpus = 10 as Message;
     }
 }
 
@@ -98,35 +85,18 @@ impl GpuInfoGpuWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuInfo.Gpu` where it lies, field by field.
-pub type GpuInfoGpuReader<'a> = rt::TypedReader<'a, GpuInfoGpuField<'a>>;
-/// A field of a `perfetto.protos.GpuInfo.Gpu`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuInfoGpuField<'a> {
-    Name(&'a str),
-    Vendor(&'a str),
-    Model(&'a str),
-    Architecture(&'a str),
-    Uuid(&'a [u8]),
-    ExtraInfo(GpuInfoGpuKeyValueReader<'a>),
-    PciBdf(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuInfoGpuField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            18 => Self::Vendor(f.string()?),
-            26 => Self::Model(f.string()?),
-            34 => Self::Architecture(f.string()?),
-            42 => Self::Uuid(f.bytes()?),
-            50 => Self::ExtraInfo(GpuInfoGpuKeyValueReader::new(f.bytes()?)),
-            58 => Self::PciBdf(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuInfo.Gpu": GpuInfoGpuReader, GpuInfoGpuField, GpuInfoGpuTable;
+    one {
+        Name(&'a str) name = 10 as String;
+        Vendor(&'a str) vendor = 18 as String;
+        Model(&'a str) model = 26 as String;
+        Architecture(&'a str) architecture = 34 as String;
+        Uuid(&'a [u8]) uuid = 42 as Bytes;
+        PciBdf(&'a str) pci_bdf = 58 as String;
+    }
+    many {
+        ExtraInfo(GpuInfoGpuKeyValueReader<'a>) extra_info = 50 as Message;
     }
 }
 
@@ -170,25 +140,11 @@ impl GpuInfoGpuKeyValueWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.GpuInfo.Gpu.KeyValue` where it lies, field by field.
-pub type GpuInfoGpuKeyValueReader<'a> = rt::TypedReader<'a, GpuInfoGpuKeyValueField<'a>>;
-/// A field of a `perfetto.protos.GpuInfo.Gpu.KeyValue`.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuInfoGpuKeyValueField<'a> {
-    Key(&'a str),
-    Value(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for GpuInfoGpuKeyValueField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Key(f.string()?),
-            18 => Self::Value(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.GpuInfo.Gpu.KeyValue": GpuInfoGpuKeyValueReader, GpuInfoGpuKeyValueField, GpuInfoGpuKeyValueTable;
+    one {
+        Key(&'a str) key = 10 as String;
+        Value(&'a str) value = 18 as String;
     }
 }
 

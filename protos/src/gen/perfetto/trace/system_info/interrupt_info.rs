@@ -31,23 +31,10 @@ impl InterruptInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InterruptInfo` where it lies, field by field.
-pub type InterruptInfoReader<'a> = rt::TypedReader<'a, InterruptInfoField<'a>>;
-/// A field of a `perfetto.protos.InterruptInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum InterruptInfoField<'a> {
-    IrqMapping(InterruptInfoInterruptMappingReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InterruptInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::IrqMapping(InterruptInfoInterruptMappingReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InterruptInfo": InterruptInfoReader, InterruptInfoField, InterruptInfoTable;
+    many {
+        IrqMapping(InterruptInfoInterruptMappingReader<'a>) irq_mapping = 10 as Message;
     }
 }
 
@@ -83,28 +70,11 @@ impl InterruptInfoInterruptMappingWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.InterruptInfo.InterruptMapping` where it lies, field by field.
-pub type InterruptInfoInterruptMappingReader<'a> = rt::TypedReader<
-    'a,
-    InterruptInfoInterruptMappingField<'a>,
->;
-/// A field of a `perfetto.protos.InterruptInfo.InterruptMapping`.
-#[derive(Clone, Copy, Debug)]
-pub enum InterruptInfoInterruptMappingField<'a> {
-    IrqId(u32),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for InterruptInfoInterruptMappingField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::IrqId(f.uint32()?),
-            18 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.InterruptInfo.InterruptMapping": InterruptInfoInterruptMappingReader, InterruptInfoInterruptMappingField, InterruptInfoInterruptMappingTable;
+    one {
+        IrqId(u32) irq_id = 8 as Uint32;
+        Name(&'a str) name = 18 as String;
     }
 }
 

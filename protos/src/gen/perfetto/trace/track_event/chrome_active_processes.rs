@@ -25,27 +25,10 @@ impl ChromeActiveProcessesWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeActiveProcesses` where it lies, field by field.
-pub type ChromeActiveProcessesReader<'a> = rt::TypedReader<
-    'a,
-    ChromeActiveProcessesField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeActiveProcesses`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeActiveProcessesField<'a> {
-    Pid(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeActiveProcessesField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            10 => return rt::run(f, 8),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeActiveProcesses": ChromeActiveProcessesReader, ChromeActiveProcessesField, ChromeActiveProcessesTable;
+    many {
+        Pid(i32) pid = 8 | 10 as Int32;
     }
 }
 

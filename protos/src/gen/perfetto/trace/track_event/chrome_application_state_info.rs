@@ -68,30 +68,10 @@ impl ChromeApplicationStateInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeApplicationStateInfo` where it lies, field by field.
-pub type ChromeApplicationStateInfoReader<'a> = rt::TypedReader<
-    'a,
-    ChromeApplicationStateInfoField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeApplicationStateInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeApplicationStateInfoField<'a> {
-    ApplicationState(ChromeApplicationStateInfoChromeApplicationState),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeApplicationStateInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => {
-                Self::ApplicationState(
-                    ChromeApplicationStateInfoChromeApplicationState(f.enumeration()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeApplicationStateInfo": ChromeApplicationStateInfoReader, ChromeApplicationStateInfoField, ChromeApplicationStateInfoTable;
+    one {
+        ApplicationState(ChromeApplicationStateInfoChromeApplicationState) application_state = 8 as Enumeration;
     }
 }
 

@@ -508,72 +508,25 @@ impl ChromeCompositorSchedulerStateWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeCompositorSchedulerState` where it lies, field by field.
-pub type ChromeCompositorSchedulerStateReader<'a> = rt::TypedReader<
-    'a,
-    ChromeCompositorSchedulerStateField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeCompositorSchedulerState`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeCompositorSchedulerStateField<'a> {
-    StateMachine(ChromeCompositorStateMachineReader<'a>),
-    ObservingBeginFrameSource(bool),
-    BeginImplFrameDeadlineTask(bool),
-    PendingBeginFrameTask(bool),
-    SkippedLastFrameMissedExceededDeadline(bool),
-    InsideAction(ChromeCompositorSchedulerAction),
-    DeadlineMode(ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode),
-    DeadlineUs(i64),
-    DeadlineScheduledAtUs(i64),
-    NowUs(i64),
-    NowToDeadlineDeltaUs(i64),
-    NowToDeadlineScheduledAtDeltaUs(i64),
-    BeginImplFrameArgs(BeginImplFrameArgsReader<'a>),
-    BeginFrameObserverState(BeginFrameObserverStateReader<'a>),
-    BeginFrameSourceState(BeginFrameSourceStateReader<'a>),
-    CompositorTimingHistory(CompositorTimingHistoryReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeCompositorSchedulerStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::StateMachine(ChromeCompositorStateMachineReader::new(f.bytes()?)),
-            16 => Self::ObservingBeginFrameSource(f.bool()?),
-            24 => Self::BeginImplFrameDeadlineTask(f.bool()?),
-            32 => Self::PendingBeginFrameTask(f.bool()?),
-            40 => Self::SkippedLastFrameMissedExceededDeadline(f.bool()?),
-            56 => Self::InsideAction(ChromeCompositorSchedulerAction(f.enumeration()?)),
-            64 => {
-                Self::DeadlineMode(
-                    ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode(
-                        f.enumeration()?,
-                    ),
-                )
-            }
-            72 => Self::DeadlineUs(f.int64()?),
-            80 => Self::DeadlineScheduledAtUs(f.int64()?),
-            88 => Self::NowUs(f.int64()?),
-            96 => Self::NowToDeadlineDeltaUs(f.int64()?),
-            104 => Self::NowToDeadlineScheduledAtDeltaUs(f.int64()?),
-            114 => Self::BeginImplFrameArgs(BeginImplFrameArgsReader::new(f.bytes()?)),
-            122 => {
-                Self::BeginFrameObserverState(
-                    BeginFrameObserverStateReader::new(f.bytes()?),
-                )
-            }
-            130 => {
-                Self::BeginFrameSourceState(BeginFrameSourceStateReader::new(f.bytes()?))
-            }
-            138 => {
-                Self::CompositorTimingHistory(
-                    CompositorTimingHistoryReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeCompositorSchedulerState": ChromeCompositorSchedulerStateReader, ChromeCompositorSchedulerStateField, ChromeCompositorSchedulerStateTable;
+    one {
+        StateMachine(ChromeCompositorStateMachineReader<'a>) state_machine = 10 as Message;
+        ObservingBeginFrameSource(bool) observing_begin_frame_source = 16 as Bool;
+        BeginImplFrameDeadlineTask(bool) begin_impl_frame_deadline_task = 24 as Bool;
+        PendingBeginFrameTask(bool) pending_begin_frame_task = 32 as Bool;
+        SkippedLastFrameMissedExceededDeadline(bool) skipped_last_frame_missed_exceeded_deadline = 40 as Bool;
+        InsideAction(ChromeCompositorSchedulerAction) inside_action = 56 as Enumeration;
+        DeadlineMode(ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode) deadline_mode = 64 as Enumeration;
+        DeadlineUs(i64) deadline_us = 72 as Int64;
+        DeadlineScheduledAtUs(i64) deadline_scheduled_at_us = 80 as Int64;
+        NowUs(i64) now_us = 88 as Int64;
+        NowToDeadlineDeltaUs(i64) now_to_deadline_delta_us = 96 as Int64;
+        NowToDeadlineScheduledAtDeltaUs(i64) now_to_deadline_scheduled_at_delta_us = 104 as Int64;
+        BeginImplFrameArgs(BeginImplFrameArgsReader<'a>) begin_impl_frame_args = 114 as Message;
+        BeginFrameObserverState(BeginFrameObserverStateReader<'a>) begin_frame_observer_state = 122 as Message;
+        BeginFrameSourceState(BeginFrameSourceStateReader<'a>) begin_frame_source_state = 130 as Message;
+        CompositorTimingHistory(CompositorTimingHistoryReader<'a>) compositor_timing_history = 138 as Message;
     }
 }
 
@@ -652,36 +605,11 @@ impl ChromeCompositorStateMachineWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeCompositorStateMachine` where it lies, field by field.
-pub type ChromeCompositorStateMachineReader<'a> = rt::TypedReader<
-    'a,
-    ChromeCompositorStateMachineField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeCompositorStateMachine`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeCompositorStateMachineField<'a> {
-    MajorState(ChromeCompositorStateMachineMajorStateReader<'a>),
-    MinorState(ChromeCompositorStateMachineMinorStateReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeCompositorStateMachineField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::MajorState(
-                    ChromeCompositorStateMachineMajorStateReader::new(f.bytes()?),
-                )
-            }
-            18 => {
-                Self::MinorState(
-                    ChromeCompositorStateMachineMinorStateReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeCompositorStateMachine": ChromeCompositorStateMachineReader, ChromeCompositorStateMachineField, ChromeCompositorStateMachineTable;
+    one {
+        MajorState(ChromeCompositorStateMachineMajorStateReader<'a>) major_state = 10 as Message;
+        MinorState(ChromeCompositorStateMachineMinorStateReader<'a>) minor_state = 18 as Message;
     }
 }
 
@@ -765,60 +693,14 @@ impl ChromeCompositorStateMachineMajorStateWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeCompositorStateMachine.MajorState` where it lies, field by field.
-pub type ChromeCompositorStateMachineMajorStateReader<'a> = rt::TypedReader<
-    'a,
-    ChromeCompositorStateMachineMajorStateField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeCompositorStateMachine.MajorState`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeCompositorStateMachineMajorStateField<'a> {
-    NextAction(ChromeCompositorSchedulerAction),
-    BeginImplFrameState(ChromeCompositorStateMachineMajorStateBeginImplFrameState),
-    BeginMainFrameState(ChromeCompositorStateMachineMajorStateBeginMainFrameState),
-    LayerTreeFrameSinkState(
-        ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState,
-    ),
-    ForcedRedrawState(ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeCompositorStateMachineMajorStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NextAction(ChromeCompositorSchedulerAction(f.enumeration()?)),
-            16 => {
-                Self::BeginImplFrameState(
-                    ChromeCompositorStateMachineMajorStateBeginImplFrameState(
-                        f.enumeration()?,
-                    ),
-                )
-            }
-            24 => {
-                Self::BeginMainFrameState(
-                    ChromeCompositorStateMachineMajorStateBeginMainFrameState(
-                        f.enumeration()?,
-                    ),
-                )
-            }
-            32 => {
-                Self::LayerTreeFrameSinkState(
-                    ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState(
-                        f.enumeration()?,
-                    ),
-                )
-            }
-            40 => {
-                Self::ForcedRedrawState(
-                    ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState(
-                        f.enumeration()?,
-                    ),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeCompositorStateMachine.MajorState": ChromeCompositorStateMachineMajorStateReader, ChromeCompositorStateMachineMajorStateField, ChromeCompositorStateMachineMajorStateTable;
+    one {
+        NextAction(ChromeCompositorSchedulerAction) next_action = 8 as Enumeration;
+        BeginImplFrameState(ChromeCompositorStateMachineMajorStateBeginImplFrameState) begin_impl_frame_state = 16 as Enumeration;
+        BeginMainFrameState(ChromeCompositorStateMachineMajorStateBeginMainFrameState) begin_main_frame_state = 24 as Enumeration;
+        LayerTreeFrameSinkState(ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState) layer_tree_frame_sink_state = 32 as Enumeration;
+        ForcedRedrawState(ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState) forced_redraw_state = 40 as Enumeration;
     }
 }
 
@@ -1120,124 +1002,54 @@ impl ChromeCompositorStateMachineMinorStateWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeCompositorStateMachine.MinorState` where it lies, field by field.
-pub type ChromeCompositorStateMachineMinorStateReader<'a> = rt::TypedReader<
-    'a,
-    ChromeCompositorStateMachineMinorStateField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeCompositorStateMachine.MinorState`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeCompositorStateMachineMinorStateField<'a> {
-    CommitCount(i32),
-    CurrentFrameNumber(i32),
-    LastFrameNumberSubmitPerformed(i32),
-    LastFrameNumberDrawPerformed(i32),
-    LastFrameNumberBeginMainFrameSent(i32),
-    DidDraw(bool),
-    DidSendBeginMainFrameForCurrentFrame(bool),
-    DidNotifyBeginMainFrameNotExpectedUntil(bool),
-    DidNotifyBeginMainFrameNotExpectedSoon(bool),
-    WantsBeginMainFrameNotExpected(bool),
-    DidCommitDuringFrame(bool),
-    DidInvalidateLayerTreeFrameSink(bool),
-    DidPerformImplSideInvalidaion(bool),
-    DidPrepareTiles(bool),
-    ConsecutiveCheckerboardAnimations(i32),
-    PendingSubmitFrames(i32),
-    SubmitFramesWithCurrentLayerTreeFrameSink(i32),
-    NeedsRedraw(bool),
-    NeedsPrepareTiles(bool),
-    NeedsBeginMainFrame(bool),
-    NeedsOneBeginImplFrame(bool),
-    Visible(bool),
-    BeginFrameSourcePaused(bool),
-    CanDraw(bool),
-    ResourcelessDraw(bool),
-    HasPendingTree(bool),
-    PendingTreeIsReadyForActivation(bool),
-    ActiveTreeNeedsFirstDraw(bool),
-    ActiveTreeIsReadyToDraw(bool),
-    DidCreateAndInitializeFirstLayerTreeFrameSink(bool),
-    TreePriority(ChromeCompositorStateMachineMinorStateTreePriority),
-    ScrollHandlerState(ChromeCompositorStateMachineMinorStateScrollHandlerState),
-    CriticalBeginMainFrameToActivateIsFast(bool),
-    MainThreadMissedLastDeadline(bool),
-    VideoNeedsBeginFrames(bool),
-    DeferBeginMainFrame(bool),
-    LastCommitHadNoUpdates(bool),
-    DidDrawInLastFrame(bool),
-    DidSubmitInLastFrame(bool),
-    NeedsImplSideInvalidation(bool),
-    CurrentPendingTreeIsImplSide(bool),
-    PreviousPendingTreeWasImplSide(bool),
-    ProcessingAnimationWorkletsForActiveTree(bool),
-    ProcessingAnimationWorkletsForPendingTree(bool),
-    ProcessingPaintWorkletsForPendingTree(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeCompositorStateMachineMinorStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::CommitCount(f.int32()?),
-            16 => Self::CurrentFrameNumber(f.int32()?),
-            24 => Self::LastFrameNumberSubmitPerformed(f.int32()?),
-            32 => Self::LastFrameNumberDrawPerformed(f.int32()?),
-            40 => Self::LastFrameNumberBeginMainFrameSent(f.int32()?),
-            48 => Self::DidDraw(f.bool()?),
-            56 => Self::DidSendBeginMainFrameForCurrentFrame(f.bool()?),
-            64 => Self::DidNotifyBeginMainFrameNotExpectedUntil(f.bool()?),
-            72 => Self::DidNotifyBeginMainFrameNotExpectedSoon(f.bool()?),
-            80 => Self::WantsBeginMainFrameNotExpected(f.bool()?),
-            88 => Self::DidCommitDuringFrame(f.bool()?),
-            96 => Self::DidInvalidateLayerTreeFrameSink(f.bool()?),
-            104 => Self::DidPerformImplSideInvalidaion(f.bool()?),
-            112 => Self::DidPrepareTiles(f.bool()?),
-            120 => Self::ConsecutiveCheckerboardAnimations(f.int32()?),
-            128 => Self::PendingSubmitFrames(f.int32()?),
-            136 => Self::SubmitFramesWithCurrentLayerTreeFrameSink(f.int32()?),
-            144 => Self::NeedsRedraw(f.bool()?),
-            152 => Self::NeedsPrepareTiles(f.bool()?),
-            160 => Self::NeedsBeginMainFrame(f.bool()?),
-            168 => Self::NeedsOneBeginImplFrame(f.bool()?),
-            176 => Self::Visible(f.bool()?),
-            184 => Self::BeginFrameSourcePaused(f.bool()?),
-            192 => Self::CanDraw(f.bool()?),
-            200 => Self::ResourcelessDraw(f.bool()?),
-            208 => Self::HasPendingTree(f.bool()?),
-            216 => Self::PendingTreeIsReadyForActivation(f.bool()?),
-            224 => Self::ActiveTreeNeedsFirstDraw(f.bool()?),
-            232 => Self::ActiveTreeIsReadyToDraw(f.bool()?),
-            240 => Self::DidCreateAndInitializeFirstLayerTreeFrameSink(f.bool()?),
-            248 => {
-                Self::TreePriority(
-                    ChromeCompositorStateMachineMinorStateTreePriority(f.enumeration()?),
-                )
-            }
-            256 => {
-                Self::ScrollHandlerState(
-                    ChromeCompositorStateMachineMinorStateScrollHandlerState(
-                        f.enumeration()?,
-                    ),
-                )
-            }
-            264 => Self::CriticalBeginMainFrameToActivateIsFast(f.bool()?),
-            272 => Self::MainThreadMissedLastDeadline(f.bool()?),
-            288 => Self::VideoNeedsBeginFrames(f.bool()?),
-            296 => Self::DeferBeginMainFrame(f.bool()?),
-            304 => Self::LastCommitHadNoUpdates(f.bool()?),
-            312 => Self::DidDrawInLastFrame(f.bool()?),
-            320 => Self::DidSubmitInLastFrame(f.bool()?),
-            328 => Self::NeedsImplSideInvalidation(f.bool()?),
-            336 => Self::CurrentPendingTreeIsImplSide(f.bool()?),
-            344 => Self::PreviousPendingTreeWasImplSide(f.bool()?),
-            352 => Self::ProcessingAnimationWorkletsForActiveTree(f.bool()?),
-            360 => Self::ProcessingAnimationWorkletsForPendingTree(f.bool()?),
-            368 => Self::ProcessingPaintWorkletsForPendingTree(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeCompositorStateMachine.MinorState": ChromeCompositorStateMachineMinorStateReader, ChromeCompositorStateMachineMinorStateField, ChromeCompositorStateMachineMinorStateTable;
+    one {
+        CommitCount(i32) commit_count = 8 as Int32;
+        CurrentFrameNumber(i32) current_frame_number = 16 as Int32;
+        LastFrameNumberSubmitPerformed(i32) last_frame_number_submit_performed = 24 as Int32;
+        LastFrameNumberDrawPerformed(i32) last_frame_number_draw_performed = 32 as Int32;
+        LastFrameNumberBeginMainFrameSent(i32) last_frame_number_begin_main_frame_sent = 40 as Int32;
+        DidDraw(bool) did_draw = 48 as Bool;
+        DidSendBeginMainFrameForCurrentFrame(bool) did_send_begin_main_frame_for_current_frame = 56 as Bool;
+        DidNotifyBeginMainFrameNotExpectedUntil(bool) did_notify_begin_main_frame_not_expected_until = 64 as Bool;
+        DidNotifyBeginMainFrameNotExpectedSoon(bool) did_notify_begin_main_frame_not_expected_soon = 72 as Bool;
+        WantsBeginMainFrameNotExpected(bool) wants_begin_main_frame_not_expected = 80 as Bool;
+        DidCommitDuringFrame(bool) did_commit_during_frame = 88 as Bool;
+        DidInvalidateLayerTreeFrameSink(bool) did_invalidate_layer_tree_frame_sink = 96 as Bool;
+        DidPerformImplSideInvalidaion(bool) did_perform_impl_side_invalidaion = 104 as Bool;
+        DidPrepareTiles(bool) did_prepare_tiles = 112 as Bool;
+        ConsecutiveCheckerboardAnimations(i32) consecutive_checkerboard_animations = 120 as Int32;
+        PendingSubmitFrames(i32) pending_submit_frames = 128 as Int32;
+        SubmitFramesWithCurrentLayerTreeFrameSink(i32) submit_frames_with_current_layer_tree_frame_sink = 136 as Int32;
+        NeedsRedraw(bool) needs_redraw = 144 as Bool;
+        NeedsPrepareTiles(bool) needs_prepare_tiles = 152 as Bool;
+        NeedsBeginMainFrame(bool) needs_begin_main_frame = 160 as Bool;
+        NeedsOneBeginImplFrame(bool) needs_one_begin_impl_frame = 168 as Bool;
+        Visible(bool) visible = 176 as Bool;
+        BeginFrameSourcePaused(bool) begin_frame_source_paused = 184 as Bool;
+        CanDraw(bool) can_draw = 192 as Bool;
+        ResourcelessDraw(bool) resourceless_draw = 200 as Bool;
+        HasPendingTree(bool) has_pending_tree = 208 as Bool;
+        PendingTreeIsReadyForActivation(bool) pending_tree_is_ready_for_activation = 216 as Bool;
+        ActiveTreeNeedsFirstDraw(bool) active_tree_needs_first_draw = 224 as Bool;
+        ActiveTreeIsReadyToDraw(bool) active_tree_is_ready_to_draw = 232 as Bool;
+        DidCreateAndInitializeFirstLayerTreeFrameSink(bool) did_create_and_initialize_first_layer_tree_frame_sink = 240 as Bool;
+        TreePriority(ChromeCompositorStateMachineMinorStateTreePriority) tree_priority = 248 as Enumeration;
+        ScrollHandlerState(ChromeCompositorStateMachineMinorStateScrollHandlerState) scroll_handler_state = 256 as Enumeration;
+        CriticalBeginMainFrameToActivateIsFast(bool) critical_begin_main_frame_to_activate_is_fast = 264 as Bool;
+        MainThreadMissedLastDeadline(bool) main_thread_missed_last_deadline = 272 as Bool;
+        VideoNeedsBeginFrames(bool) video_needs_begin_frames = 288 as Bool;
+        DeferBeginMainFrame(bool) defer_begin_main_frame = 296 as Bool;
+        LastCommitHadNoUpdates(bool) last_commit_had_no_updates = 304 as Bool;
+        DidDrawInLastFrame(bool) did_draw_in_last_frame = 312 as Bool;
+        DidSubmitInLastFrame(bool) did_submit_in_last_frame = 320 as Bool;
+        NeedsImplSideInvalidation(bool) needs_impl_side_invalidation = 328 as Bool;
+        CurrentPendingTreeIsImplSide(bool) current_pending_tree_is_impl_side = 336 as Bool;
+        PreviousPendingTreeWasImplSide(bool) previous_pending_tree_was_impl_side = 344 as Bool;
+        ProcessingAnimationWorkletsForActiveTree(bool) processing_animation_worklets_for_active_tree = 352 as Bool;
+        ProcessingAnimationWorkletsForPendingTree(bool) processing_animation_worklets_for_pending_tree = 360 as Bool;
+        ProcessingPaintWorkletsForPendingTree(bool) processing_paint_worklets_for_pending_tree = 368 as Bool;
     }
 }
 
@@ -1395,43 +1207,22 @@ impl BeginFrameArgsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BeginFrameArgs` where it lies, field by field.
-pub type BeginFrameArgsReader<'a> = rt::TypedReader<'a, BeginFrameArgsField<'a>>;
-/// A field of a `perfetto.protos.BeginFrameArgs`.
-#[derive(Clone, Copy, Debug)]
-pub enum BeginFrameArgsField<'a> {
-    Type(BeginFrameArgsBeginFrameArgsType),
-    SourceId(u64),
-    SequenceNumber(u64),
-    FrameTimeUs(i64),
-    DeadlineUs(i64),
-    IntervalDeltaUs(i64),
-    OnCriticalPath(bool),
-    AnimateOnly(bool),
-    SourceLocationIid(u64),
-    SourceLocation(crate::SourceLocationReader<'a>),
-    FramesThrottledSinceLast(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BeginFrameArgsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Type(BeginFrameArgsBeginFrameArgsType(f.enumeration()?)),
-            16 => Self::SourceId(f.uint64()?),
-            24 => Self::SequenceNumber(f.uint64()?),
-            32 => Self::FrameTimeUs(f.int64()?),
-            40 => Self::DeadlineUs(f.int64()?),
-            48 => Self::IntervalDeltaUs(f.int64()?),
-            56 => Self::OnCriticalPath(f.bool()?),
-            64 => Self::AnimateOnly(f.bool()?),
-            72 => Self::SourceLocationIid(f.uint64()?),
-            82 => Self::SourceLocation(crate::SourceLocationReader::new(f.bytes()?)),
-            96 => Self::FramesThrottledSinceLast(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BeginFrameArgs": BeginFrameArgsReader, BeginFrameArgsField, BeginFrameArgsTable;
+    one {
+        Type(BeginFrameArgsBeginFrameArgsType) r#type = 8 as Enumeration;
+        SourceId(u64) source_id = 16 as Uint64;
+        SequenceNumber(u64) sequence_number = 24 as Uint64;
+        FrameTimeUs(i64) frame_time_us = 32 as Int64;
+        DeadlineUs(i64) deadline_us = 40 as Int64;
+        IntervalDeltaUs(i64) interval_delta_us = 48 as Int64;
+        OnCriticalPath(bool) on_critical_path = 56 as Bool;
+        AnimateOnly(bool) animate_only = 64 as Bool;
+        FramesThrottledSinceLast(i64) frames_throttled_since_last = 96 as Int64;
+    }
+    oneof created_from {
+        SourceLocationIid(u64) source_location_iid = 72 as Uint64;
+        SourceLocation(crate::SourceLocationReader<'a>) source_location = 82 as Message;
     }
 }
 
@@ -1512,37 +1303,17 @@ impl BeginImplFrameArgsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BeginImplFrameArgs` where it lies, field by field.
-pub type BeginImplFrameArgsReader<'a> = rt::TypedReader<'a, BeginImplFrameArgsField<'a>>;
-/// A field of a `perfetto.protos.BeginImplFrameArgs`.
-#[derive(Clone, Copy, Debug)]
-pub enum BeginImplFrameArgsField<'a> {
-    UpdatedAtUs(i64),
-    FinishedAtUs(i64),
-    State(BeginImplFrameArgsState),
-    CurrentArgs(BeginFrameArgsReader<'a>),
-    LastArgs(BeginFrameArgsReader<'a>),
-    TimestampsInUs(BeginImplFrameArgsTimestampsInUsReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BeginImplFrameArgsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::UpdatedAtUs(f.int64()?),
-            16 => Self::FinishedAtUs(f.int64()?),
-            24 => Self::State(BeginImplFrameArgsState(f.enumeration()?)),
-            34 => Self::CurrentArgs(BeginFrameArgsReader::new(f.bytes()?)),
-            42 => Self::LastArgs(BeginFrameArgsReader::new(f.bytes()?)),
-            50 => {
-                Self::TimestampsInUs(
-                    BeginImplFrameArgsTimestampsInUsReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BeginImplFrameArgs": BeginImplFrameArgsReader, BeginImplFrameArgsField, BeginImplFrameArgsTable;
+    one {
+        UpdatedAtUs(i64) updated_at_us = 8 as Int64;
+        FinishedAtUs(i64) finished_at_us = 16 as Int64;
+        State(BeginImplFrameArgsState) state = 24 as Enumeration;
+        TimestampsInUs(BeginImplFrameArgsTimestampsInUsReader<'a>) timestamps_in_us = 50 as Message;
+    }
+    oneof args {
+        CurrentArgs(BeginFrameArgsReader<'a>) current_args = 34 as Message;
+        LastArgs(BeginFrameArgsReader<'a>) last_args = 42 as Message;
     }
 }
 
@@ -1604,38 +1375,16 @@ impl BeginImplFrameArgsTimestampsInUsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BeginImplFrameArgs.TimestampsInUs` where it lies, field by field.
-pub type BeginImplFrameArgsTimestampsInUsReader<'a> = rt::TypedReader<
-    'a,
-    BeginImplFrameArgsTimestampsInUsField<'a>,
->;
-/// A field of a `perfetto.protos.BeginImplFrameArgs.TimestampsInUs`.
-#[derive(Clone, Copy, Debug)]
-pub enum BeginImplFrameArgsTimestampsInUsField<'a> {
-    IntervalDelta(i64),
-    NowToDeadlineDelta(i64),
-    FrameTimeToNowDelta(i64),
-    FrameTimeToDeadlineDelta(i64),
-    Now(i64),
-    FrameTime(i64),
-    Deadline(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BeginImplFrameArgsTimestampsInUsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::IntervalDelta(f.int64()?),
-            16 => Self::NowToDeadlineDelta(f.int64()?),
-            24 => Self::FrameTimeToNowDelta(f.int64()?),
-            32 => Self::FrameTimeToDeadlineDelta(f.int64()?),
-            40 => Self::Now(f.int64()?),
-            48 => Self::FrameTime(f.int64()?),
-            56 => Self::Deadline(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BeginImplFrameArgs.TimestampsInUs": BeginImplFrameArgsTimestampsInUsReader, BeginImplFrameArgsTimestampsInUsField, BeginImplFrameArgsTimestampsInUsTable;
+    one {
+        IntervalDelta(i64) interval_delta = 8 as Int64;
+        NowToDeadlineDelta(i64) now_to_deadline_delta = 16 as Int64;
+        FrameTimeToNowDelta(i64) frame_time_to_now_delta = 24 as Int64;
+        FrameTimeToDeadlineDelta(i64) frame_time_to_deadline_delta = 32 as Int64;
+        Now(i64) now = 40 as Int64;
+        FrameTime(i64) frame_time = 48 as Int64;
+        Deadline(i64) deadline = 56 as Int64;
     }
 }
 
@@ -1686,28 +1435,11 @@ impl BeginFrameObserverStateWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BeginFrameObserverState` where it lies, field by field.
-pub type BeginFrameObserverStateReader<'a> = rt::TypedReader<
-    'a,
-    BeginFrameObserverStateField<'a>,
->;
-/// A field of a `perfetto.protos.BeginFrameObserverState`.
-#[derive(Clone, Copy, Debug)]
-pub enum BeginFrameObserverStateField<'a> {
-    DroppedBeginFrameArgs(i64),
-    LastBeginFrameArgs(BeginFrameArgsReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BeginFrameObserverStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::DroppedBeginFrameArgs(f.int64()?),
-            18 => Self::LastBeginFrameArgs(BeginFrameArgsReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BeginFrameObserverState": BeginFrameObserverStateReader, BeginFrameObserverStateField, BeginFrameObserverStateTable;
+    one {
+        DroppedBeginFrameArgs(i64) dropped_begin_frame_args = 8 as Int64;
+        LastBeginFrameArgs(BeginFrameArgsReader<'a>) last_begin_frame_args = 18 as Message;
     }
 }
 
@@ -1754,32 +1486,13 @@ impl BeginFrameSourceStateWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.BeginFrameSourceState` where it lies, field by field.
-pub type BeginFrameSourceStateReader<'a> = rt::TypedReader<
-    'a,
-    BeginFrameSourceStateField<'a>,
->;
-/// A field of a `perfetto.protos.BeginFrameSourceState`.
-#[derive(Clone, Copy, Debug)]
-pub enum BeginFrameSourceStateField<'a> {
-    SourceId(u32),
-    Paused(bool),
-    NumObservers(u32),
-    LastBeginFrameArgs(BeginFrameArgsReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BeginFrameSourceStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SourceId(f.uint32()?),
-            16 => Self::Paused(f.bool()?),
-            24 => Self::NumObservers(f.uint32()?),
-            34 => Self::LastBeginFrameArgs(BeginFrameArgsReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.BeginFrameSourceState": BeginFrameSourceStateReader, BeginFrameSourceStateField, BeginFrameSourceStateTable;
+    one {
+        SourceId(u32) source_id = 8 as Uint32;
+        Paused(bool) paused = 16 as Bool;
+        NumObservers(u32) num_observers = 24 as Uint32;
+        LastBeginFrameArgs(BeginFrameArgsReader<'a>) last_begin_frame_args = 34 as Message;
     }
 }
 
@@ -1863,38 +1576,16 @@ impl CompositorTimingHistoryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CompositorTimingHistory` where it lies, field by field.
-pub type CompositorTimingHistoryReader<'a> = rt::TypedReader<
-    'a,
-    CompositorTimingHistoryField<'a>,
->;
-/// A field of a `perfetto.protos.CompositorTimingHistory`.
-#[derive(Clone, Copy, Debug)]
-pub enum CompositorTimingHistoryField<'a> {
-    BeginMainFrameQueueCriticalEstimateDeltaUs(i64),
-    BeginMainFrameQueueNotCriticalEstimateDeltaUs(i64),
-    BeginMainFrameStartToReadyToCommitEstimateDeltaUs(i64),
-    CommitToReadyToActivateEstimateDeltaUs(i64),
-    PrepareTilesEstimateDeltaUs(i64),
-    ActivateEstimateDeltaUs(i64),
-    DrawEstimateDeltaUs(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CompositorTimingHistoryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::BeginMainFrameQueueCriticalEstimateDeltaUs(f.int64()?),
-            16 => Self::BeginMainFrameQueueNotCriticalEstimateDeltaUs(f.int64()?),
-            24 => Self::BeginMainFrameStartToReadyToCommitEstimateDeltaUs(f.int64()?),
-            32 => Self::CommitToReadyToActivateEstimateDeltaUs(f.int64()?),
-            40 => Self::PrepareTilesEstimateDeltaUs(f.int64()?),
-            48 => Self::ActivateEstimateDeltaUs(f.int64()?),
-            56 => Self::DrawEstimateDeltaUs(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CompositorTimingHistory": CompositorTimingHistoryReader, CompositorTimingHistoryField, CompositorTimingHistoryTable;
+    one {
+        BeginMainFrameQueueCriticalEstimateDeltaUs(i64) begin_main_frame_queue_critical_estimate_delta_us = 8 as Int64;
+        BeginMainFrameQueueNotCriticalEstimateDeltaUs(i64) begin_main_frame_queue_not_critical_estimate_delta_us = 16 as Int64;
+        BeginMainFrameStartToReadyToCommitEstimateDeltaUs(i64) begin_main_frame_start_to_ready_to_commit_estimate_delta_us = 24 as Int64;
+        CommitToReadyToActivateEstimateDeltaUs(i64) commit_to_ready_to_activate_estimate_delta_us = 32 as Int64;
+        PrepareTilesEstimateDeltaUs(i64) prepare_tiles_estimate_delta_us = 40 as Int64;
+        ActivateEstimateDeltaUs(i64) activate_estimate_delta_us = 48 as Int64;
+        DrawEstimateDeltaUs(i64) draw_estimate_delta_us = 56 as Int64;
     }
 }
 

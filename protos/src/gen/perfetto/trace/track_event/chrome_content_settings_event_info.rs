@@ -28,26 +28,10 @@ impl ChromeContentSettingsEventInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeContentSettingsEventInfo` where it lies, field by field.
-pub type ChromeContentSettingsEventInfoReader<'a> = rt::TypedReader<
-    'a,
-    ChromeContentSettingsEventInfoField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeContentSettingsEventInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeContentSettingsEventInfoField<'a> {
-    NumberOfExceptions(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeContentSettingsEventInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NumberOfExceptions(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeContentSettingsEventInfo": ChromeContentSettingsEventInfoReader, ChromeContentSettingsEventInfoField, ChromeContentSettingsEventInfoTable;
+    one {
+        NumberOfExceptions(u32) number_of_exceptions = 8 as Uint32;
     }
 }
 

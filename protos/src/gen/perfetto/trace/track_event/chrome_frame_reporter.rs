@@ -232,60 +232,29 @@ impl ChromeFrameReporterWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeFrameReporter` where it lies, field by field.
-pub type ChromeFrameReporterReader<'a> = rt::TypedReader<
-    'a,
-    ChromeFrameReporterField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeFrameReporter`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeFrameReporterField<'a> {
-    State(ChromeFrameReporterState),
-    Reason(ChromeFrameReporterFrameDropReason),
-    FrameSource(u64),
-    FrameSequence(u64),
-    AffectsSmoothness(bool),
-    ScrollState(ChromeFrameReporterScrollState),
-    HasMainAnimation(bool),
-    HasCompositorAnimation(bool),
-    HasSmoothInputMain(bool),
-    HasMissingContent(bool),
-    LayerTreeHostId(u64),
-    HasHighLatency(bool),
-    FrameType(ChromeFrameReporterFrameType),
-    HighLatencyContributionStage(&'a str),
-    CheckerboardedNeedsRaster(bool),
-    CheckerboardedNeedsRecord(bool),
-    SurfaceFrameTraceId(i64),
-    DisplayTraceId(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeFrameReporterField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::State(ChromeFrameReporterState(f.enumeration()?)),
-            16 => Self::Reason(ChromeFrameReporterFrameDropReason(f.enumeration()?)),
-            24 => Self::FrameSource(f.uint64()?),
-            32 => Self::FrameSequence(f.uint64()?),
-            40 => Self::AffectsSmoothness(f.bool()?),
-            48 => Self::ScrollState(ChromeFrameReporterScrollState(f.enumeration()?)),
-            56 => Self::HasMainAnimation(f.bool()?),
-            64 => Self::HasCompositorAnimation(f.bool()?),
-            72 => Self::HasSmoothInputMain(f.bool()?),
-            80 => Self::HasMissingContent(f.bool()?),
-            88 => Self::LayerTreeHostId(f.uint64()?),
-            96 => Self::HasHighLatency(f.bool()?),
-            104 => Self::FrameType(ChromeFrameReporterFrameType(f.enumeration()?)),
-            114 => Self::HighLatencyContributionStage(f.string()?),
-            120 => Self::CheckerboardedNeedsRaster(f.bool()?),
-            128 => Self::CheckerboardedNeedsRecord(f.bool()?),
-            136 => Self::SurfaceFrameTraceId(f.int64()?),
-            144 => Self::DisplayTraceId(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeFrameReporter": ChromeFrameReporterReader, ChromeFrameReporterField, ChromeFrameReporterTable;
+    one {
+        State(ChromeFrameReporterState) state = 8 as Enumeration;
+        Reason(ChromeFrameReporterFrameDropReason) reason = 16 as Enumeration;
+        FrameSource(u64) frame_source = 24 as Uint64;
+        FrameSequence(u64) frame_sequence = 32 as Uint64;
+        AffectsSmoothness(bool) affects_smoothness = 40 as Bool;
+        ScrollState(ChromeFrameReporterScrollState) scroll_state = 48 as Enumeration;
+        HasMainAnimation(bool) has_main_animation = 56 as Bool;
+        HasCompositorAnimation(bool) has_compositor_animation = 64 as Bool;
+        HasSmoothInputMain(bool) has_smooth_input_main = 72 as Bool;
+        HasMissingContent(bool) has_missing_content = 80 as Bool;
+        LayerTreeHostId(u64) layer_tree_host_id = 88 as Uint64;
+        HasHighLatency(bool) has_high_latency = 96 as Bool;
+        FrameType(ChromeFrameReporterFrameType) frame_type = 104 as Enumeration;
+        CheckerboardedNeedsRaster(bool) checkerboarded_needs_raster = 120 as Bool;
+        CheckerboardedNeedsRecord(bool) checkerboarded_needs_record = 128 as Bool;
+        SurfaceFrameTraceId(i64) surface_frame_trace_id = 136 as Int64;
+        DisplayTraceId(i64) display_trace_id = 144 as Int64;
+    }
+    many {
+        HighLatencyContributionStage(&'a str) high_latency_contribution_stage = 114 as String;
     }
 }
 

@@ -27,25 +27,11 @@ impl HistogramNameWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.HistogramName` where it lies, field by field.
-pub type HistogramNameReader<'a> = rt::TypedReader<'a, HistogramNameField<'a>>;
-/// A field of a `perfetto.protos.HistogramName`.
-#[derive(Clone, Copy, Debug)]
-pub enum HistogramNameField<'a> {
-    Iid(u64),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for HistogramNameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.HistogramName": HistogramNameReader, HistogramNameField, HistogramNameTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Name(&'a str) name = 18 as String;
     }
 }
 
@@ -88,32 +74,13 @@ impl ChromeHistogramSampleWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeHistogramSample` where it lies, field by field.
-pub type ChromeHistogramSampleReader<'a> = rt::TypedReader<
-    'a,
-    ChromeHistogramSampleField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeHistogramSample`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeHistogramSampleField<'a> {
-    NameHash(u64),
-    Name(&'a str),
-    Sample(i64),
-    NameIid(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeHistogramSampleField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NameHash(f.uint64()?),
-            18 => Self::Name(f.string()?),
-            24 => Self::Sample(f.int64()?),
-            32 => Self::NameIid(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeHistogramSample": ChromeHistogramSampleReader, ChromeHistogramSampleField, ChromeHistogramSampleTable;
+    one {
+        NameHash(u64) name_hash = 8 as Uint64;
+        Name(&'a str) name = 18 as String;
+        Sample(i64) sample = 24 as Int64;
+        NameIid(u64) name_iid = 32 as Uint64;
     }
 }
 

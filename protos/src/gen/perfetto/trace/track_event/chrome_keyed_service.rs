@@ -25,23 +25,10 @@ impl ChromeKeyedServiceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeKeyedService` where it lies, field by field.
-pub type ChromeKeyedServiceReader<'a> = rt::TypedReader<'a, ChromeKeyedServiceField<'a>>;
-/// A field of a `perfetto.protos.ChromeKeyedService`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeKeyedServiceField<'a> {
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeKeyedServiceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeKeyedService": ChromeKeyedServiceReader, ChromeKeyedServiceField, ChromeKeyedServiceTable;
+    one {
+        Name(&'a str) name = 10 as String;
     }
 }
 

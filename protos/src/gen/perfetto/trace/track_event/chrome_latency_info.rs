@@ -202,41 +202,19 @@ impl ChromeLatencyInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeLatencyInfo` where it lies, field by field.
-pub type ChromeLatencyInfoReader<'a> = rt::TypedReader<'a, ChromeLatencyInfoField<'a>>;
-/// A field of a `perfetto.protos.ChromeLatencyInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeLatencyInfoField<'a> {
-    TraceId(i64),
-    Step(ChromeLatencyInfoStep),
-    FrameTreeNodeId(i32),
-    ComponentInfo(ChromeLatencyInfoComponentInfoReader<'a>),
-    IsCoalesced(bool),
-    GestureScrollId(i64),
-    TouchId(i64),
-    InputType(ChromeLatencyInfoInputType),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeLatencyInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TraceId(f.int64()?),
-            16 => Self::Step(ChromeLatencyInfoStep(f.enumeration()?)),
-            24 => Self::FrameTreeNodeId(f.int32()?),
-            34 => {
-                Self::ComponentInfo(
-                    ChromeLatencyInfoComponentInfoReader::new(f.bytes()?),
-                )
-            }
-            40 => Self::IsCoalesced(f.bool()?),
-            48 => Self::GestureScrollId(f.int64()?),
-            56 => Self::TouchId(f.int64()?),
-            64 => Self::InputType(ChromeLatencyInfoInputType(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeLatencyInfo": ChromeLatencyInfoReader, ChromeLatencyInfoField, ChromeLatencyInfoTable;
+    one {
+        TraceId(i64) trace_id = 8 as Int64;
+        Step(ChromeLatencyInfoStep) step = 16 as Enumeration;
+        FrameTreeNodeId(i32) frame_tree_node_id = 24 as Int32;
+        IsCoalesced(bool) is_coalesced = 40 as Bool;
+        GestureScrollId(i64) gesture_scroll_id = 48 as Int64;
+        TouchId(i64) touch_id = 56 as Int64;
+        InputType(ChromeLatencyInfoInputType) input_type = 64 as Enumeration;
+    }
+    many {
+        ComponentInfo(ChromeLatencyInfoComponentInfoReader<'a>) component_info = 34 as Message;
     }
 }
 
@@ -287,32 +265,11 @@ impl ChromeLatencyInfoComponentInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeLatencyInfo.ComponentInfo` where it lies, field by field.
-pub type ChromeLatencyInfoComponentInfoReader<'a> = rt::TypedReader<
-    'a,
-    ChromeLatencyInfoComponentInfoField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeLatencyInfo.ComponentInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeLatencyInfoComponentInfoField<'a> {
-    ComponentType(ChromeLatencyInfoLatencyComponentType),
-    TimeUs(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeLatencyInfoComponentInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => {
-                Self::ComponentType(
-                    ChromeLatencyInfoLatencyComponentType(f.enumeration()?),
-                )
-            }
-            16 => Self::TimeUs(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeLatencyInfo.ComponentInfo": ChromeLatencyInfoComponentInfoReader, ChromeLatencyInfoComponentInfoField, ChromeLatencyInfoComponentInfoTable;
+    one {
+        ComponentType(ChromeLatencyInfoLatencyComponentType) component_type = 8 as Enumeration;
+        TimeUs(u64) time_us = 16 as Uint64;
     }
 }
 

@@ -135,25 +135,11 @@ impl ChromeLegacyIpcWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeLegacyIpc` where it lies, field by field.
-pub type ChromeLegacyIpcReader<'a> = rt::TypedReader<'a, ChromeLegacyIpcField<'a>>;
-/// A field of a `perfetto.protos.ChromeLegacyIpc`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeLegacyIpcField<'a> {
-    MessageClass(ChromeLegacyIpcMessageClass),
-    MessageLine(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeLegacyIpcField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::MessageClass(ChromeLegacyIpcMessageClass(f.enumeration()?)),
-            16 => Self::MessageLine(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeLegacyIpc": ChromeLegacyIpcReader, ChromeLegacyIpcField, ChromeLegacyIpcTable;
+    one {
+        MessageClass(ChromeLegacyIpcMessageClass) message_class = 8 as Enumeration;
+        MessageLine(u32) message_line = 16 as Uint32;
     }
 }
 

@@ -33,25 +33,11 @@ impl ChromeMessagePumpWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeMessagePump` where it lies, field by field.
-pub type ChromeMessagePumpReader<'a> = rt::TypedReader<'a, ChromeMessagePumpField<'a>>;
-/// A field of a `perfetto.protos.ChromeMessagePump`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeMessagePumpField<'a> {
-    SentMessagesInQueue(bool),
-    IoHandlerLocationIid(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeMessagePumpField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SentMessagesInQueue(f.bool()?),
-            16 => Self::IoHandlerLocationIid(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeMessagePump": ChromeMessagePumpReader, ChromeMessagePumpField, ChromeMessagePumpTable;
+    one {
+        SentMessagesInQueue(bool) sent_messages_in_queue = 8 as Bool;
+        IoHandlerLocationIid(u64) io_handler_location_iid = 16 as Uint64;
     }
 }
 

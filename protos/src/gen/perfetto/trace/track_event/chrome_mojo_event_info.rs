@@ -46,38 +46,16 @@ impl ChromeMojoEventInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeMojoEventInfo` where it lies, field by field.
-pub type ChromeMojoEventInfoReader<'a> = rt::TypedReader<
-    'a,
-    ChromeMojoEventInfoField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeMojoEventInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeMojoEventInfoField<'a> {
-    WatcherNotifyInterfaceTag(&'a str),
-    IpcHash(u32),
-    MojoInterfaceTag(&'a str),
-    MojoInterfaceMethodIid(u64),
-    IsReply(bool),
-    PayloadSize(u64),
-    DataNumBytes(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeMojoEventInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::WatcherNotifyInterfaceTag(f.string()?),
-            16 => Self::IpcHash(f.uint32()?),
-            26 => Self::MojoInterfaceTag(f.string()?),
-            32 => Self::MojoInterfaceMethodIid(f.uint64()?),
-            40 => Self::IsReply(f.bool()?),
-            48 => Self::PayloadSize(f.uint64()?),
-            56 => Self::DataNumBytes(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeMojoEventInfo": ChromeMojoEventInfoReader, ChromeMojoEventInfoField, ChromeMojoEventInfoTable;
+    one {
+        WatcherNotifyInterfaceTag(&'a str) watcher_notify_interface_tag = 10 as String;
+        IpcHash(u32) ipc_hash = 16 as Uint32;
+        MojoInterfaceTag(&'a str) mojo_interface_tag = 26 as String;
+        MojoInterfaceMethodIid(u64) mojo_interface_method_iid = 32 as Uint64;
+        IsReply(bool) is_reply = 40 as Bool;
+        PayloadSize(u64) payload_size = 48 as Uint64;
+        DataNumBytes(u64) data_num_bytes = 56 as Uint64;
     }
 }
 

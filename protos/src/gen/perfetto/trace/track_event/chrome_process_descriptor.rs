@@ -36,34 +36,14 @@ impl ChromeProcessDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeProcessDescriptor` where it lies, field by field.
-pub type ChromeProcessDescriptorReader<'a> = rt::TypedReader<
-    'a,
-    ChromeProcessDescriptorField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeProcessDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeProcessDescriptorField<'a> {
-    ProcessType(i32),
-    ProcessPriority(i32),
-    LegacySortIndex(i32),
-    HostAppPackageName(&'a str),
-    CrashTraceId(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeProcessDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::ProcessType(f.int32()?),
-            16 => Self::ProcessPriority(f.int32()?),
-            24 => Self::LegacySortIndex(f.int32()?),
-            34 => Self::HostAppPackageName(f.string()?),
-            40 => Self::CrashTraceId(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeProcessDescriptor": ChromeProcessDescriptorReader, ChromeProcessDescriptorField, ChromeProcessDescriptorTable;
+    one {
+        ProcessType(i32) process_type = 8 as Int32;
+        ProcessPriority(i32) process_priority = 16 as Int32;
+        LegacySortIndex(i32) legacy_sort_index = 24 as Int32;
+        HostAppPackageName(&'a str) host_app_package_name = 34 as String;
+        CrashTraceId(u64) crash_trace_id = 40 as Uint64;
     }
 }
 

@@ -69,30 +69,12 @@ impl ChromeRendererSchedulerStateWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeRendererSchedulerState` where it lies, field by field.
-pub type ChromeRendererSchedulerStateReader<'a> = rt::TypedReader<
-    'a,
-    ChromeRendererSchedulerStateField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeRendererSchedulerState`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeRendererSchedulerStateField<'a> {
-    RailMode(ChromeRAILMode),
-    IsBackgrounded(bool),
-    IsHidden(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeRendererSchedulerStateField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::RailMode(ChromeRAILMode(f.enumeration()?)),
-            16 => Self::IsBackgrounded(f.bool()?),
-            24 => Self::IsHidden(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeRendererSchedulerState": ChromeRendererSchedulerStateReader, ChromeRendererSchedulerStateField, ChromeRendererSchedulerStateTable;
+    one {
+        RailMode(ChromeRAILMode) rail_mode = 8 as Enumeration;
+        IsBackgrounded(bool) is_backgrounded = 16 as Bool;
+        IsHidden(bool) is_hidden = 24 as Bool;
     }
 }
 

@@ -29,30 +29,12 @@ impl ChromeThreadDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeThreadDescriptor` where it lies, field by field.
-pub type ChromeThreadDescriptorReader<'a> = rt::TypedReader<
-    'a,
-    ChromeThreadDescriptorField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeThreadDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeThreadDescriptorField<'a> {
-    ThreadType(i32),
-    LegacySortIndex(i32),
-    IsSandboxedTid(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeThreadDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::ThreadType(f.int32()?),
-            16 => Self::LegacySortIndex(f.int32()?),
-            24 => Self::IsSandboxedTid(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeThreadDescriptor": ChromeThreadDescriptorReader, ChromeThreadDescriptorField, ChromeThreadDescriptorTable;
+    one {
+        ThreadType(i32) thread_type = 8 as Int32;
+        LegacySortIndex(i32) legacy_sort_index = 16 as Int32;
+        IsSandboxedTid(bool) is_sandboxed_tid = 24 as Bool;
     }
 }
 

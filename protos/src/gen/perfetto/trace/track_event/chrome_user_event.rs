@@ -27,25 +27,11 @@ impl ChromeUserEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeUserEvent` where it lies, field by field.
-pub type ChromeUserEventReader<'a> = rt::TypedReader<'a, ChromeUserEventField<'a>>;
-/// A field of a `perfetto.protos.ChromeUserEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeUserEventField<'a> {
-    Action(&'a str),
-    ActionHash(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeUserEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Action(f.string()?),
-            16 => Self::ActionHash(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeUserEvent": ChromeUserEventReader, ChromeUserEventField, ChromeUserEventTable;
+    one {
+        Action(&'a str) action = 10 as String;
+        ActionHash(u64) action_hash = 16 as Uint64;
     }
 }
 

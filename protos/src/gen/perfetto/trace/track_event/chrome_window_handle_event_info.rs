@@ -29,30 +29,12 @@ impl ChromeWindowHandleEventInfoWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeWindowHandleEventInfo` where it lies, field by field.
-pub type ChromeWindowHandleEventInfoReader<'a> = rt::TypedReader<
-    'a,
-    ChromeWindowHandleEventInfoField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeWindowHandleEventInfo`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeWindowHandleEventInfoField<'a> {
-    Dpi(u32),
-    MessageId(u32),
-    HwndPtr(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeWindowHandleEventInfoField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Dpi(f.uint32()?),
-            16 => Self::MessageId(f.uint32()?),
-            25 => Self::HwndPtr(f.fixed64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeWindowHandleEventInfo": ChromeWindowHandleEventInfoReader, ChromeWindowHandleEventInfoField, ChromeWindowHandleEventInfoTable;
+    one {
+        Dpi(u32) dpi = 8 as Uint32;
+        MessageId(u32) message_id = 16 as Uint32;
+        HwndPtr(u64) hwnd_ptr = 25 as Fixed64;
     }
 }
 

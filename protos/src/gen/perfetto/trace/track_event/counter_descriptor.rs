@@ -119,39 +119,22 @@ impl CounterDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.CounterDescriptor` where it lies, field by field.
-pub type CounterDescriptorReader<'a> = rt::TypedReader<'a, CounterDescriptorField<'a>>;
-/// A field of a `perfetto.protos.CounterDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum CounterDescriptorField<'a> {
-    Type(CounterDescriptorBuiltinCounterType),
-    Categories(&'a str),
-    Unit(CounterDescriptorUnit),
-    /// Values are to be multiplied by it; 0 counts as 1.
-    UnitMultiplier(i64),
-    /// Values are differences to the one before.
-    IsIncremental(bool),
-    /// A unit that is not in the list.
-    UnitName(&'a str),
-    /// Counters with the same key are drawn on the same scale.
-    YAxisShareKey(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for CounterDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Type(CounterDescriptorBuiltinCounterType(f.enumeration()?)),
-            18 => Self::Categories(f.string()?),
-            24 => Self::Unit(CounterDescriptorUnit(f.enumeration()?)),
-            32 => Self::UnitMultiplier(f.int64()?),
-            40 => Self::IsIncremental(f.bool()?),
-            50 => Self::UnitName(f.string()?),
-            58 => Self::YAxisShareKey(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.CounterDescriptor": CounterDescriptorReader, CounterDescriptorField, CounterDescriptorTable;
+    one {
+        Type(CounterDescriptorBuiltinCounterType) r#type = 8 as Enumeration;
+        Unit(CounterDescriptorUnit) unit = 24 as Enumeration;
+        /// Values are to be multiplied by it; 0 counts as 1.
+        UnitMultiplier(i64) unit_multiplier = 32 as Int64;
+        /// Values are differences to the one before.
+        IsIncremental(bool) is_incremental = 40 as Bool;
+        /// A unit that is not in the list.
+        UnitName(&'a str) unit_name = 50 as String;
+        /// Counters with the same key are drawn on the same scale.
+        YAxisShareKey(&'a str) y_axis_share_key = 58 as String;
+    }
+    many {
+        Categories(&'a str) categories = 18 as String;
     }
 }
 

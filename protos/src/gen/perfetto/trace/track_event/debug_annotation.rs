@@ -147,60 +147,40 @@ impl DebugAnnotationWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DebugAnnotation` where it lies, field by field.
-pub type DebugAnnotationReader<'a> = rt::TypedReader<'a, DebugAnnotationField<'a>>;
-/// A field of a `perfetto.protos.DebugAnnotation`.
-#[derive(Clone, Copy, Debug)]
-pub enum DebugAnnotationField<'a> {
-    /// iid in `InternedData.debug_annotation_names`.
-    NameIid(u64),
-    Name(&'a str),
-    BoolValue(bool),
-    UintValue(u64),
-    IntValue(i64),
-    DoubleValue(f64),
-    StringValue(&'a str),
-    /// Shown in hex.
-    PointerValue(u64),
-    NestedValue(DebugAnnotationNestedValueReader<'a>),
-    /// A value in JSON.
-    LegacyJsonValue(&'a str),
-    /// iid in `InternedData.debug_annotation_string_values`.
-    StringValueIid(u64),
-    /// Entries, each with a name.
-    DictEntries(DebugAnnotationReader<'a>),
-    /// Elements in order.
-    ArrayValues(DebugAnnotationReader<'a>),
-    ProtoTypeNameIid(u64),
-    ProtoTypeName(&'a str),
-    /// A message, encoded.
-    ProtoValue(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DebugAnnotationField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NameIid(f.uint64()?),
-            82 => Self::Name(f.string()?),
-            16 => Self::BoolValue(f.bool()?),
-            24 => Self::UintValue(f.uint64()?),
-            32 => Self::IntValue(f.int64()?),
-            41 => Self::DoubleValue(f.double()?),
-            50 => Self::StringValue(f.string()?),
-            56 => Self::PointerValue(f.uint64()?),
-            66 => Self::NestedValue(DebugAnnotationNestedValueReader::new(f.bytes()?)),
-            74 => Self::LegacyJsonValue(f.string()?),
-            136 => Self::StringValueIid(f.uint64()?),
-            90 => Self::DictEntries(DebugAnnotationReader::new(f.bytes()?)),
-            98 => Self::ArrayValues(DebugAnnotationReader::new(f.bytes()?)),
-            104 => Self::ProtoTypeNameIid(f.uint64()?),
-            130 => Self::ProtoTypeName(f.string()?),
-            114 => Self::ProtoValue(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DebugAnnotation": DebugAnnotationReader, DebugAnnotationField, DebugAnnotationTable;
+    one {
+        /// A message, encoded.
+        ProtoValue(&'a [u8]) proto_value = 114 as Bytes;
+    }
+    many {
+        /// Entries, each with a name.
+        DictEntries(DebugAnnotationReader<'a>) dict_entries = 90 as Message;
+        /// Elements in order.
+        ArrayValues(DebugAnnotationReader<'a>) array_values = 98 as Message;
+    }
+    oneof name_field {
+        /// iid in `InternedData.debug_annotation_names`.
+        NameIid(u64) name_iid = 8 as Uint64;
+        Name(&'a str) name = 82 as String;
+    }
+    oneof value {
+        BoolValue(bool) bool_value = 16 as Bool;
+        UintValue(u64) uint_value = 24 as Uint64;
+        IntValue(i64) int_value = 32 as Int64;
+        DoubleValue(f64) double_value = 41 as Double;
+        StringValue(&'a str) string_value = 50 as String;
+        /// Shown in hex.
+        PointerValue(u64) pointer_value = 56 as Uint64;
+        NestedValue(DebugAnnotationNestedValueReader<'a>) nested_value = 66 as Message;
+        /// A value in JSON.
+        LegacyJsonValue(&'a str) legacy_json_value = 74 as String;
+        /// iid in `InternedData.debug_annotation_string_values`.
+        StringValueIid(u64) string_value_iid = 136 as Uint64;
+    }
+    oneof proto_type_descriptor {
+        ProtoTypeNameIid(u64) proto_type_name_iid = 104 as Uint64;
+        ProtoTypeName(&'a str) proto_type_name = 130 as String;
     }
 }
 
@@ -284,40 +264,19 @@ impl DebugAnnotationNestedValueWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DebugAnnotation.NestedValue` where it lies, field by field.
-pub type DebugAnnotationNestedValueReader<'a> = rt::TypedReader<
-    'a,
-    DebugAnnotationNestedValueField<'a>,
->;
-/// A field of a `perfetto.protos.DebugAnnotation.NestedValue`.
-#[derive(Clone, Copy, Debug)]
-pub enum DebugAnnotationNestedValueField<'a> {
-    NestedType(DebugAnnotationNestedValueNestedType),
-    DictKeys(&'a str),
-    DictValues(DebugAnnotationNestedValueReader<'a>),
-    ArrayValues(DebugAnnotationNestedValueReader<'a>),
-    IntValue(i64),
-    DoubleValue(f64),
-    BoolValue(bool),
-    StringValue(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DebugAnnotationNestedValueField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NestedType(DebugAnnotationNestedValueNestedType(f.enumeration()?)),
-            18 => Self::DictKeys(f.string()?),
-            26 => Self::DictValues(DebugAnnotationNestedValueReader::new(f.bytes()?)),
-            34 => Self::ArrayValues(DebugAnnotationNestedValueReader::new(f.bytes()?)),
-            40 => Self::IntValue(f.int64()?),
-            49 => Self::DoubleValue(f.double()?),
-            56 => Self::BoolValue(f.bool()?),
-            66 => Self::StringValue(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DebugAnnotation.NestedValue": DebugAnnotationNestedValueReader, DebugAnnotationNestedValueField, DebugAnnotationNestedValueTable;
+    one {
+        NestedType(DebugAnnotationNestedValueNestedType) nested_type = 8 as Enumeration;
+        IntValue(i64) int_value = 40 as Int64;
+        DoubleValue(f64) double_value = 49 as Double;
+        BoolValue(bool) bool_value = 56 as Bool;
+        StringValue(&'a str) string_value = 66 as String;
+    }
+    many {
+        DictKeys(&'a str) dict_keys = 18 as String;
+        DictValues(DebugAnnotationNestedValueReader<'a>) dict_values = 26 as Message;
+        ArrayValues(DebugAnnotationNestedValueReader<'a>) array_values = 34 as Message;
     }
 }
 
@@ -366,28 +325,11 @@ impl DebugAnnotationNameWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DebugAnnotationName` where it lies, field by field.
-pub type DebugAnnotationNameReader<'a> = rt::TypedReader<
-    'a,
-    DebugAnnotationNameField_<'a>,
->;
-/// A field of a `perfetto.protos.DebugAnnotationName`.
-#[derive(Clone, Copy, Debug)]
-pub enum DebugAnnotationNameField_<'a> {
-    Iid(u64),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DebugAnnotationNameField_<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DebugAnnotationName": DebugAnnotationNameReader, DebugAnnotationNameField_, DebugAnnotationNameTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Name(&'a str) name = 18 as String;
     }
 }
 
@@ -426,28 +368,11 @@ impl DebugAnnotationValueTypeNameWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.DebugAnnotationValueTypeName` where it lies, field by field.
-pub type DebugAnnotationValueTypeNameReader<'a> = rt::TypedReader<
-    'a,
-    DebugAnnotationValueTypeNameField<'a>,
->;
-/// A field of a `perfetto.protos.DebugAnnotationValueTypeName`.
-#[derive(Clone, Copy, Debug)]
-pub enum DebugAnnotationValueTypeNameField<'a> {
-    Iid(u64),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for DebugAnnotationValueTypeNameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.DebugAnnotationValueTypeName": DebugAnnotationValueTypeNameReader, DebugAnnotationValueTypeNameField, DebugAnnotationValueTypeNameTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Name(&'a str) name = 18 as String;
     }
 }
 

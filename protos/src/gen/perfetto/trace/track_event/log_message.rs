@@ -78,27 +78,12 @@ impl LogMessageWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.LogMessage` where it lies, field by field.
-pub type LogMessageReader<'a> = rt::TypedReader<'a, LogMessageField<'a>>;
-/// A field of a `perfetto.protos.LogMessage`.
-#[derive(Clone, Copy, Debug)]
-pub enum LogMessageField<'a> {
-    SourceLocationIid(u64),
-    BodyIid(u64),
-    Prio(LogMessagePriority),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for LogMessageField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::SourceLocationIid(f.uint64()?),
-            16 => Self::BodyIid(f.uint64()?),
-            24 => Self::Prio(LogMessagePriority(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.LogMessage": LogMessageReader, LogMessageField, LogMessageTable;
+    one {
+        SourceLocationIid(u64) source_location_iid = 8 as Uint64;
+        BodyIid(u64) body_iid = 16 as Uint64;
+        Prio(LogMessagePriority) prio = 24 as Enumeration;
     }
 }
 
@@ -138,25 +123,11 @@ impl LogMessageBodyWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.LogMessageBody` where it lies, field by field.
-pub type LogMessageBodyReader<'a> = rt::TypedReader<'a, LogMessageBodyField<'a>>;
-/// A field of a `perfetto.protos.LogMessageBody`.
-#[derive(Clone, Copy, Debug)]
-pub enum LogMessageBodyField<'a> {
-    Iid(u64),
-    Body(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for LogMessageBodyField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => Self::Body(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.LogMessageBody": LogMessageBodyReader, LogMessageBodyField, LogMessageBodyTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Body(&'a str) body = 18 as String;
     }
 }
 

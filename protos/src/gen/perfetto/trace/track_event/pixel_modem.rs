@@ -30,26 +30,10 @@ impl PixelModemEventInsightWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.PixelModemEventInsight` where it lies, field by field.
-pub type PixelModemEventInsightReader<'a> = rt::TypedReader<
-    'a,
-    PixelModemEventInsightField<'a>,
->;
-/// A field of a `perfetto.protos.PixelModemEventInsight`.
-#[derive(Clone, Copy, Debug)]
-pub enum PixelModemEventInsightField<'a> {
-    DetokenizedMessage(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for PixelModemEventInsightField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::DetokenizedMessage(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.PixelModemEventInsight": PixelModemEventInsightReader, PixelModemEventInsightField, PixelModemEventInsightTable;
+    one {
+        DetokenizedMessage(&'a str) detokenized_message = 10 as String;
     }
 }
 

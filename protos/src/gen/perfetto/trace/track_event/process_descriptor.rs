@@ -96,44 +96,22 @@ impl ProcessDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProcessDescriptor` where it lies, field by field.
-pub type ProcessDescriptorReader<'a> = rt::TypedReader<'a, ProcessDescriptorField<'a>>;
-/// A field of a `perfetto.protos.ProcessDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProcessDescriptorField<'a> {
-    /// Number of the process, as its own namespace sees it.
-    Pid(i32),
-    Cmdline(&'a str),
-    LegacySortIndex(i32),
-    ChromeProcessType(ProcessDescriptorChromeProcessType),
-    ProcessPriority(i32),
-    ProcessName(&'a str),
-    /// When it started, on the trace's clock.
-    StartTimestampNs(i64),
-    /// Free texts shown beside the name.
-    ProcessLabels(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProcessDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            18 => Self::Cmdline(f.string()?),
-            24 => Self::LegacySortIndex(f.int32()?),
-            32 => {
-                Self::ChromeProcessType(
-                    ProcessDescriptorChromeProcessType(f.enumeration()?),
-                )
-            }
-            40 => Self::ProcessPriority(f.int32()?),
-            50 => Self::ProcessName(f.string()?),
-            56 => Self::StartTimestampNs(f.int64()?),
-            66 => Self::ProcessLabels(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProcessDescriptor": ProcessDescriptorReader, ProcessDescriptorField, ProcessDescriptorTable;
+    one {
+        /// Number of the process, as its own namespace sees it.
+        Pid(i32) pid = 8 as Int32;
+        LegacySortIndex(i32) legacy_sort_index = 24 as Int32;
+        ChromeProcessType(ProcessDescriptorChromeProcessType) chrome_process_type = 32 as Enumeration;
+        ProcessPriority(i32) process_priority = 40 as Int32;
+        ProcessName(&'a str) process_name = 50 as String;
+        /// When it started, on the trace's clock.
+        StartTimestampNs(i64) start_timestamp_ns = 56 as Int64;
+    }
+    many {
+        Cmdline(&'a str) cmdline = 18 as String;
+        /// Free texts shown beside the name.
+        ProcessLabels(&'a str) process_labels = 66 as String;
     }
 }
 

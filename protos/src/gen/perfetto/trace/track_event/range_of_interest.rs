@@ -25,26 +25,10 @@ impl TrackEventRangeOfInterestWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrackEventRangeOfInterest` where it lies, field by field.
-pub type TrackEventRangeOfInterestReader<'a> = rt::TypedReader<
-    'a,
-    TrackEventRangeOfInterestField<'a>,
->;
-/// A field of a `perfetto.protos.TrackEventRangeOfInterest`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrackEventRangeOfInterestField<'a> {
-    StartUs(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrackEventRangeOfInterestField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::StartUs(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrackEventRangeOfInterest": TrackEventRangeOfInterestReader, TrackEventRangeOfInterestField, TrackEventRangeOfInterestTable;
+    one {
+        StartUs(i64) start_us = 8 as Int64;
     }
 }
 

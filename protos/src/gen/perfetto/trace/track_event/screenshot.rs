@@ -41,27 +41,12 @@ impl ScreenshotWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.Screenshot` where it lies, field by field.
-pub type ScreenshotReader<'a> = rt::TypedReader<'a, ScreenshotField<'a>>;
-/// A field of a `perfetto.protos.Screenshot`.
-#[derive(Clone, Copy, Debug)]
-pub enum ScreenshotField<'a> {
-    JpgImage(&'a [u8]),
-    PamImage(&'a [u8]),
-    PpmImage(&'a [u8]),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ScreenshotField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::JpgImage(f.bytes()?),
-            18 => Self::PamImage(f.bytes()?),
-            26 => Self::PpmImage(f.bytes()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.Screenshot": ScreenshotReader, ScreenshotField, ScreenshotTable;
+    one {
+        JpgImage(&'a [u8]) jpg_image = 10 as Bytes;
+        PamImage(&'a [u8]) pam_image = 18 as Bytes;
+        PpmImage(&'a [u8]) ppm_image = 26 as Bytes;
     }
 }
 

@@ -29,30 +29,12 @@ impl UnsymbolizedSourceLocationWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.UnsymbolizedSourceLocation` where it lies, field by field.
-pub type UnsymbolizedSourceLocationReader<'a> = rt::TypedReader<
-    'a,
-    UnsymbolizedSourceLocationField<'a>,
->;
-/// A field of a `perfetto.protos.UnsymbolizedSourceLocation`.
-#[derive(Clone, Copy, Debug)]
-pub enum UnsymbolizedSourceLocationField<'a> {
-    Iid(u64),
-    MappingId(u64),
-    RelPc(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for UnsymbolizedSourceLocationField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            16 => Self::MappingId(f.uint64()?),
-            24 => Self::RelPc(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.UnsymbolizedSourceLocation": UnsymbolizedSourceLocationReader, UnsymbolizedSourceLocationField, UnsymbolizedSourceLocationTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        MappingId(u64) mapping_id = 16 as Uint64;
+        RelPc(u64) rel_pc = 24 as Uint64;
     }
 }
 
@@ -100,31 +82,15 @@ impl SourceLocationWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SourceLocation` where it lies, field by field.
-pub type SourceLocationReader<'a> = rt::TypedReader<'a, SourceLocationField<'a>>;
-/// A field of a `perfetto.protos.SourceLocation`.
-#[derive(Clone, Copy, Debug)]
-pub enum SourceLocationField<'a> {
-    Iid(u64),
-    /// As the compiler knew it.
-    FileName(&'a str),
-    FunctionName(&'a str),
-    /// From 1.
-    LineNumber(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SourceLocationField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => Self::FileName(f.string()?),
-            26 => Self::FunctionName(f.string()?),
-            32 => Self::LineNumber(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SourceLocation": SourceLocationReader, SourceLocationField, SourceLocationTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        /// As the compiler knew it.
+        FileName(&'a str) file_name = 18 as String;
+        FunctionName(&'a str) function_name = 26 as String;
+        /// From 1.
+        LineNumber(u32) line_number = 32 as Uint32;
     }
 }
 

@@ -23,22 +23,8 @@ impl StateDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.StateDescriptor` where it lies, field by field.
-pub type StateDescriptorReader<'a> = rt::TypedReader<'a, StateDescriptorField<'a>>;
-/// A field of a `perfetto.protos.StateDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum StateDescriptorField<'a> {
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for StateDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
-    }
+rt::reader! {
+    "perfetto.protos.StateDescriptor": StateDescriptorReader, StateDescriptorField, StateDescriptorTable;
 }
 
 #[cfg(feature = "text")]

@@ -25,23 +25,10 @@ impl TaskExecutionWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TaskExecution` where it lies, field by field.
-pub type TaskExecutionReader<'a> = rt::TypedReader<'a, TaskExecutionField<'a>>;
-/// A field of a `perfetto.protos.TaskExecution`.
-#[derive(Clone, Copy, Debug)]
-pub enum TaskExecutionField<'a> {
-    PostedFromIid(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TaskExecutionField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::PostedFromIid(f.uint64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TaskExecution": TaskExecutionReader, TaskExecutionField, TaskExecutionTable;
+    one {
+        PostedFromIid(u64) posted_from_iid = 8 as Uint64;
     }
 }
 

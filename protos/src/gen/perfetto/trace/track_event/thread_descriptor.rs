@@ -113,43 +113,19 @@ impl ThreadDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ThreadDescriptor` where it lies, field by field.
-pub type ThreadDescriptorReader<'a> = rt::TypedReader<'a, ThreadDescriptorField<'a>>;
-/// A field of a `perfetto.protos.ThreadDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum ThreadDescriptorField<'a> {
-    /// Its process.
-    Pid(i32),
-    Tid(i64),
-    LegacySortIndex(i32),
-    ChromeThreadType(ThreadDescriptorChromeThreadType),
-    ThreadName(&'a str),
-    /// Start of old incremental timestamps.
-    ReferenceTimestampUs(i64),
-    ReferenceThreadTimeUs(i64),
-    ReferenceThreadInstructionCount(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ThreadDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Pid(f.int32()?),
-            16 => Self::Tid(f.int64()?),
-            24 => Self::LegacySortIndex(f.int32()?),
-            32 => {
-                Self::ChromeThreadType(
-                    ThreadDescriptorChromeThreadType(f.enumeration()?),
-                )
-            }
-            42 => Self::ThreadName(f.string()?),
-            48 => Self::ReferenceTimestampUs(f.int64()?),
-            56 => Self::ReferenceThreadTimeUs(f.int64()?),
-            64 => Self::ReferenceThreadInstructionCount(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ThreadDescriptor": ThreadDescriptorReader, ThreadDescriptorField, ThreadDescriptorTable;
+    one {
+        /// Its process.
+        Pid(i32) pid = 8 as Int32;
+        Tid(i64) tid = 16 as Int64;
+        LegacySortIndex(i32) legacy_sort_index = 24 as Int32;
+        ChromeThreadType(ThreadDescriptorChromeThreadType) chrome_thread_type = 32 as Enumeration;
+        ThreadName(&'a str) thread_name = 42 as String;
+        /// Start of old incremental timestamps.
+        ReferenceTimestampUs(i64) reference_timestamp_us = 48 as Int64;
+        ReferenceThreadTimeUs(i64) reference_thread_time_us = 56 as Int64;
+        ReferenceThreadInstructionCount(i64) reference_thread_instruction_count = 64 as Int64;
     }
 }
 

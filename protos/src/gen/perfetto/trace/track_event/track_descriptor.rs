@@ -287,90 +287,45 @@ impl TrackDescriptorWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrackDescriptor` where it lies, field by field.
-pub type TrackDescriptorReader<'a> = rt::TypedReader<'a, TrackDescriptorField<'a>>;
-/// A field of a `perfetto.protos.TrackDescriptor`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrackDescriptorField<'a> {
-    /// Chosen by the producer, unique in the trace; 0 is the trace's global track.
-    Uuid(u64),
-    Name(&'a str),
-    /// As `name`, a literal of the program; it passes filters of dynamic names.
-    StaticName(&'a str),
-    /// Old name in Android's own format, for tracks that come from both.
-    AtraceName(&'a str),
-    /// The track of a process.
-    Process(crate::ProcessDescriptorReader<'a>),
-    /// The track of a thread.
-    Thread(crate::ThreadDescriptorReader<'a>),
-    /// The track it belongs under; 0 or absent means none.
-    ParentUuid(u64),
-    #[cfg(feature = "chrome")]
-    ChromeProcess(crate::ChromeProcessDescriptorReader<'a>),
-    #[cfg(feature = "chrome")]
-    ChromeThread(crate::ChromeThreadDescriptorReader<'a>),
-    /// The track holds numbers, not slices.
-    Counter(crate::CounterDescriptorReader<'a>),
-    /// Keep apart from what the kernel says about the same thread.
-    DisallowMergingWithSystemTracks(bool),
-    /// How tracks below it are sorted.
-    ChildOrdering(TrackDescriptorChildTracksOrdering),
-    /// Place among siblings if the parent's order is EXPLICIT; smaller first.
-    SiblingOrderRank(i32),
-    Description(&'a str),
-    /// Whether tracks of one name and parent are shown as one.
-    SiblingMergeBehavior(TrackDescriptorSiblingMergeBehavior),
-    SiblingMergeKey(&'a str),
-    SiblingMergeKeyInt(u64),
-    State(crate::StateDescriptorReader<'a>),
-    ProcessOrdering(TrackDescriptorProcessOrdering),
-    ThreadOrdering(TrackDescriptorThreadOrdering),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrackDescriptorField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Uuid(f.uint64()?),
-            18 => Self::Name(f.string()?),
-            82 => Self::StaticName(f.string()?),
-            106 => Self::AtraceName(f.string()?),
-            26 => Self::Process(crate::ProcessDescriptorReader::new(f.bytes()?)),
-            34 => Self::Thread(crate::ThreadDescriptorReader::new(f.bytes()?)),
-            40 => Self::ParentUuid(f.uint64()?),
-            #[cfg(feature = "chrome")]
-            50 => {
-                Self::ChromeProcess(
-                    crate::ChromeProcessDescriptorReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "chrome")]
-            58 => {
-                Self::ChromeThread(crate::ChromeThreadDescriptorReader::new(f.bytes()?))
-            }
-            66 => Self::Counter(crate::CounterDescriptorReader::new(f.bytes()?)),
-            72 => Self::DisallowMergingWithSystemTracks(f.bool()?),
-            88 => {
-                Self::ChildOrdering(TrackDescriptorChildTracksOrdering(f.enumeration()?))
-            }
-            96 => Self::SiblingOrderRank(f.int32()?),
-            114 => Self::Description(f.string()?),
-            120 => {
-                Self::SiblingMergeBehavior(
-                    TrackDescriptorSiblingMergeBehavior(f.enumeration()?),
-                )
-            }
-            130 => Self::SiblingMergeKey(f.string()?),
-            136 => Self::SiblingMergeKeyInt(f.uint64()?),
-            146 => Self::State(crate::StateDescriptorReader::new(f.bytes()?)),
-            152 => {
-                Self::ProcessOrdering(TrackDescriptorProcessOrdering(f.enumeration()?))
-            }
-            160 => Self::ThreadOrdering(TrackDescriptorThreadOrdering(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrackDescriptor": TrackDescriptorReader, TrackDescriptorField, TrackDescriptorTable;
+    one {
+        /// Chosen by the producer, unique in the trace; 0 is the trace's global track.
+        Uuid(u64) uuid = 8 as Uint64;
+        /// The track of a process.
+        Process(crate::ProcessDescriptorReader<'a>) process = 26 as Message;
+        /// The track of a thread.
+        Thread(crate::ThreadDescriptorReader<'a>) thread = 34 as Message;
+        /// The track it belongs under; 0 or absent means none.
+        ParentUuid(u64) parent_uuid = 40 as Uint64;
+        #[cfg(feature = "chrome")]
+        ChromeProcess(crate::ChromeProcessDescriptorReader<'a>) chrome_process = 50 as Message;
+        #[cfg(feature = "chrome")] ChromeThread(crate::ChromeThreadDescriptorReader<'a>) chrome_thread = 58 as Message;
+        /// The track holds numbers, not slices.
+        Counter(crate::CounterDescriptorReader<'a>) counter = 66 as Message;
+        /// Keep apart from what the kernel says about the same thread.
+        DisallowMergingWithSystemTracks(bool) disallow_merging_with_system_tracks = 72 as Bool;
+        /// How tracks below it are sorted.
+        ChildOrdering(TrackDescriptorChildTracksOrdering) child_ordering = 88 as Enumeration;
+        /// Place among siblings if the parent's order is EXPLICIT; smaller first.
+        SiblingOrderRank(i32) sibling_order_rank = 96 as Int32;
+        Description(&'a str) description = 114 as String;
+        /// Whether tracks of one name and parent are shown as one.
+        SiblingMergeBehavior(TrackDescriptorSiblingMergeBehavior) sibling_merge_behavior = 120 as Enumeration;
+        State(crate::StateDescriptorReader<'a>) state = 146 as Message;
+        ProcessOrdering(TrackDescriptorProcessOrdering) process_ordering = 152 as Enumeration;
+        ThreadOrdering(TrackDescriptorThreadOrdering) thread_ordering = 160 as Enumeration;
+    }
+    oneof static_or_dynamic_name {
+        Name(&'a str) name = 18 as String;
+        /// As `name`, a literal of the program; it passes filters of dynamic names.
+        StaticName(&'a str) static_name = 82 as String;
+        /// Old name in Android's own format, for tracks that come from both.
+        AtraceName(&'a str) atrace_name = 106 as String;
+    }
+    oneof sibling_merge_key_field {
+        SiblingMergeKey(&'a str) sibling_merge_key = 130 as String;
+        SiblingMergeKeyInt(u64) sibling_merge_key_int = 136 as Uint64;
     }
 }
 

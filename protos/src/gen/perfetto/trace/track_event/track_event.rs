@@ -522,212 +522,100 @@ impl TrackEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrackEvent` where it lies, field by field.
-pub type TrackEventReader<'a> = rt::TypedReader<'a, TrackEventField<'a>>;
-/// A field of a `perfetto.protos.TrackEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrackEventField<'a> {
-    TimestampDeltaUs(i64),
-    TimestampAbsoluteUs(i64),
-    ThreadTimeDeltaUs(i64),
-    ThreadTimeAbsoluteUs(i64),
-    /// iids in `InternedData.event_categories`.
-    CategoryIids(u64),
-    /// Named values.
-    DebugAnnotations(crate::DebugAnnotationReader<'a>),
-    TaskExecution(crate::TaskExecutionReader<'a>),
-    LegacyEvent(TrackEventLegacyEventReader<'a>),
-    ThreadInstructionCountDelta(i64),
-    ThreadInstructionCountAbsolute(i64),
-    Type(TrackEventType),
-    /// iid in `InternedData.event_names`.
-    NameIid(u64),
-    Name(&'a str),
-    /// The track; absent means the default of the sequence.
-    TrackUuid(u64),
-    /// Values of further counters at the same moment, in the order of `extra_counter_track_uuids`.
-    ExtraCounterValues(i64),
-    LogMessage(crate::LogMessageReader<'a>),
-    /// Categories by name, where interning is not worth it.
-    Categories(&'a str),
-    #[cfg(feature = "chrome")]
-    CcSchedulerState(crate::ChromeCompositorSchedulerStateReader<'a>),
-    #[cfg(feature = "chrome")]
-    ChromeUserEvent(crate::ChromeUserEventReader<'a>),
-    #[cfg(feature = "chrome")]
-    ChromeKeyedService(crate::ChromeKeyedServiceReader<'a>),
-    #[cfg(feature = "chrome")]
-    ChromeLegacyIpc(crate::ChromeLegacyIpcReader<'a>),
-    #[cfg(feature = "chrome")]
-    ChromeHistogramSample(crate::ChromeHistogramSampleReader<'a>),
-    CounterValue(i64),
-    DoubleCounterValue(f64),
-    #[cfg(feature = "chrome")]
-    ChromeLatencyInfo(crate::ChromeLatencyInfoReader<'a>),
-    /// Their tracks; absent means the sequence's defaults.
-    ExtraCounterTrackUuids(u64),
-    SourceLocation(crate::SourceLocationReader<'a>),
-    SourceLocationIid(u64),
-    #[cfg(feature = "chrome")]
-    ChromeFrameReporter(crate::ChromeFrameReporterReader<'a>),
-    #[cfg(feature = "chrome")]
-    ChromeMessagePump(crate::ChromeMessagePumpReader<'a>),
-    /// As `flow_ids`, before they were fixed64.
-    FlowIdsOld(u64),
-    #[cfg(feature = "chrome")]
-    ChromeMojoEventInfo(crate::ChromeMojoEventInfoReader<'a>),
-    #[cfg(feature = "chrome")]
-    ChromeApplicationStateInfo(crate::ChromeApplicationStateInfoReader<'a>),
-    #[cfg(feature = "chrome")]
-    ChromeRendererSchedulerState(crate::ChromeRendererSchedulerStateReader<'a>),
-    #[cfg(feature = "chrome")]
-    ChromeWindowHandleEventInfo(crate::ChromeWindowHandleEventInfoReader<'a>),
-    /// As `terminating_flow_ids`, before they were fixed64.
-    TerminatingFlowIdsOld(u64),
-    #[cfg(feature = "chrome")]
-    ChromeContentSettingsEventInfo(crate::ChromeContentSettingsEventInfoReader<'a>),
-    ExtraDoubleCounterTrackUuids(u64),
-    /// Likewise, for `extra_double_counter_track_uuids`.
-    ExtraDoubleCounterValues(f64),
-    /// Arrows go through all events with the same id, in order of time.
-    FlowIds(u64),
-    /// As `flow_ids`; the arrow ends here, and the id may be used anew.
-    TerminatingFlowIds(u64),
-    #[cfg(feature = "chrome")]
-    ChromeActiveProcesses(crate::ChromeActiveProcessesReader<'a>),
-    Screenshot(crate::ScreenshotReader<'a>),
-    CorrelationId(u64),
-    CorrelationIdStr(&'a str),
-    CorrelationIdStrIid(u64),
-    Callstack(TrackEventInlineCallstackReader<'a>),
-    CallstackIid(u64),
-    CallstackWeight(f64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrackEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::TimestampDeltaUs(f.int64()?),
-            128 => Self::TimestampAbsoluteUs(f.int64()?),
-            16 => Self::ThreadTimeDeltaUs(f.int64()?),
-            136 => Self::ThreadTimeAbsoluteUs(f.int64()?),
-            24 => Self::CategoryIids(f.uint64()?),
-            26 => return rt::run(f, 24),
-            34 => Self::DebugAnnotations(crate::DebugAnnotationReader::new(f.bytes()?)),
-            42 => Self::TaskExecution(crate::TaskExecutionReader::new(f.bytes()?)),
-            50 => Self::LegacyEvent(TrackEventLegacyEventReader::new(f.bytes()?)),
-            64 => Self::ThreadInstructionCountDelta(f.int64()?),
-            160 => Self::ThreadInstructionCountAbsolute(f.int64()?),
-            72 => Self::Type(TrackEventType(f.enumeration()?)),
-            80 => Self::NameIid(f.uint64()?),
-            186 => Self::Name(f.string()?),
-            88 => Self::TrackUuid(f.uint64()?),
-            96 => Self::ExtraCounterValues(f.int64()?),
-            98 => return rt::run(f, 96),
-            170 => Self::LogMessage(crate::LogMessageReader::new(f.bytes()?)),
-            178 => Self::Categories(f.string()?),
-            #[cfg(feature = "chrome")]
-            194 => {
-                Self::CcSchedulerState(
-                    crate::ChromeCompositorSchedulerStateReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "chrome")]
-            202 => Self::ChromeUserEvent(crate::ChromeUserEventReader::new(f.bytes()?)),
-            #[cfg(feature = "chrome")]
-            210 => {
-                Self::ChromeKeyedService(
-                    crate::ChromeKeyedServiceReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "chrome")]
-            218 => Self::ChromeLegacyIpc(crate::ChromeLegacyIpcReader::new(f.bytes()?)),
-            #[cfg(feature = "chrome")]
-            226 => {
-                Self::ChromeHistogramSample(
-                    crate::ChromeHistogramSampleReader::new(f.bytes()?),
-                )
-            }
-            240 => Self::CounterValue(f.int64()?),
-            353 => Self::DoubleCounterValue(f.double()?),
-            #[cfg(feature = "chrome")]
-            234 => {
-                Self::ChromeLatencyInfo(crate::ChromeLatencyInfoReader::new(f.bytes()?))
-            }
-            248 => Self::ExtraCounterTrackUuids(f.uint64()?),
-            250 => return rt::run(f, 248),
-            266 => Self::SourceLocation(crate::SourceLocationReader::new(f.bytes()?)),
-            272 => Self::SourceLocationIid(f.uint64()?),
-            #[cfg(feature = "chrome")]
-            258 => {
-                Self::ChromeFrameReporter(
-                    crate::ChromeFrameReporterReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "chrome")]
-            282 => {
-                Self::ChromeMessagePump(crate::ChromeMessagePumpReader::new(f.bytes()?))
-            }
-            288 => Self::FlowIdsOld(f.uint64()?),
-            290 => return rt::run(f, 288),
-            #[cfg(feature = "chrome")]
-            306 => {
-                Self::ChromeMojoEventInfo(
-                    crate::ChromeMojoEventInfoReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "chrome")]
-            314 => {
-                Self::ChromeApplicationStateInfo(
-                    crate::ChromeApplicationStateInfoReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "chrome")]
-            322 => {
-                Self::ChromeRendererSchedulerState(
-                    crate::ChromeRendererSchedulerStateReader::new(f.bytes()?),
-                )
-            }
-            #[cfg(feature = "chrome")]
-            330 => {
-                Self::ChromeWindowHandleEventInfo(
-                    crate::ChromeWindowHandleEventInfoReader::new(f.bytes()?),
-                )
-            }
-            336 => Self::TerminatingFlowIdsOld(f.uint64()?),
-            338 => return rt::run(f, 336),
-            #[cfg(feature = "chrome")]
-            346 => {
-                Self::ChromeContentSettingsEventInfo(
-                    crate::ChromeContentSettingsEventInfoReader::new(f.bytes()?),
-                )
-            }
-            360 => Self::ExtraDoubleCounterTrackUuids(f.uint64()?),
-            362 => return rt::run(f, 360),
-            369 => Self::ExtraDoubleCounterValues(f.double()?),
-            370 => return rt::run(f, 369),
-            377 => Self::FlowIds(f.fixed64()?),
-            378 => return rt::run(f, 377),
-            385 => Self::TerminatingFlowIds(f.fixed64()?),
-            386 => return rt::run(f, 385),
-            #[cfg(feature = "chrome")]
-            394 => {
-                Self::ChromeActiveProcesses(
-                    crate::ChromeActiveProcessesReader::new(f.bytes()?),
-                )
-            }
-            402 => Self::Screenshot(crate::ScreenshotReader::new(f.bytes()?)),
-            416 => Self::CorrelationId(f.uint64()?),
-            426 => Self::CorrelationIdStr(f.string()?),
-            432 => Self::CorrelationIdStrIid(f.uint64()?),
-            442 => Self::Callstack(TrackEventInlineCallstackReader::new(f.bytes()?)),
-            448 => Self::CallstackIid(f.uint64()?),
-            457 => Self::CallstackWeight(f.double()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrackEvent": TrackEventReader, TrackEventField, TrackEventTable;
+    one {
+        TaskExecution(crate::TaskExecutionReader<'a>) task_execution = 42 as Message;
+        LegacyEvent(TrackEventLegacyEventReader<'a>) legacy_event = 50 as Message;
+        Type(TrackEventType) r#type = 72 as Enumeration;
+        /// The track; absent means the default of the sequence.
+        TrackUuid(u64) track_uuid = 88 as Uint64;
+        LogMessage(crate::LogMessageReader<'a>) log_message = 170 as Message;
+        #[cfg(feature = "chrome")]
+        CcSchedulerState(crate::ChromeCompositorSchedulerStateReader<'a>) cc_scheduler_state = 194 as Message;
+        #[cfg(feature = "chrome")] ChromeUserEvent(crate::ChromeUserEventReader<'a>) chrome_user_event = 202 as Message;
+        #[cfg(feature = "chrome")]
+        ChromeKeyedService(crate::ChromeKeyedServiceReader<'a>) chrome_keyed_service = 210 as Message;
+        #[cfg(feature = "chrome")] ChromeLegacyIpc(crate::ChromeLegacyIpcReader<'a>) chrome_legacy_ipc = 218 as Message;
+        #[cfg(feature = "chrome")]
+        ChromeHistogramSample(crate::ChromeHistogramSampleReader<'a>) chrome_histogram_sample = 226 as Message;
+        #[cfg(feature = "chrome")]
+        ChromeLatencyInfo(crate::ChromeLatencyInfoReader<'a>) chrome_latency_info = 234 as Message;
+        #[cfg(feature = "chrome")]
+        ChromeFrameReporter(crate::ChromeFrameReporterReader<'a>) chrome_frame_reporter = 258 as Message;
+        #[cfg(feature = "chrome")]
+        ChromeMessagePump(crate::ChromeMessagePumpReader<'a>) chrome_message_pump = 282 as Message;
+        #[cfg(feature = "chrome")]
+        ChromeMojoEventInfo(crate::ChromeMojoEventInfoReader<'a>) chrome_mojo_event_info = 306 as Message;
+        #[cfg(feature = "chrome")]
+        ChromeApplicationStateInfo(crate::ChromeApplicationStateInfoReader<'a>) chrome_application_state_info = 314 as Message;
+        #[cfg(feature = "chrome")]
+        ChromeRendererSchedulerState(crate::ChromeRendererSchedulerStateReader<'a>) chrome_renderer_scheduler_state = 322 as Message;
+        #[cfg(feature = "chrome")]
+        ChromeWindowHandleEventInfo(crate::ChromeWindowHandleEventInfoReader<'a>) chrome_window_handle_event_info = 330 as Message;
+        #[cfg(feature = "chrome")]
+        ChromeContentSettingsEventInfo(crate::ChromeContentSettingsEventInfoReader<'a>) chrome_content_settings_event_info = 346 as Message;
+        #[cfg(feature = "chrome")]
+        ChromeActiveProcesses(crate::ChromeActiveProcessesReader<'a>) chrome_active_processes = 394 as Message;
+        Screenshot(crate::ScreenshotReader<'a>) screenshot = 402 as Message;
+        CallstackWeight(f64) callstack_weight = 457 as Double;
+    }
+    many {
+        /// iids in `InternedData.event_categories`.
+        CategoryIids(u64) category_iids = 24 | 26 as Uint64;
+        /// Named values.
+        DebugAnnotations(crate::DebugAnnotationReader<'a>) debug_annotations = 34 as Message;
+        /// Values of further counters at the same moment, in the order of `extra_counter_track_uuids`.
+        ExtraCounterValues(i64) extra_counter_values = 96 | 98 as Int64;
+        /// Categories by name, where interning is not worth it.
+        Categories(&'a str) categories = 178 as String;
+        /// Their tracks; absent means the sequence's defaults.
+        ExtraCounterTrackUuids(u64) extra_counter_track_uuids = 248 | 250 as Uint64;
+        /// As `flow_ids`, before they were fixed64.
+        FlowIdsOld(u64) flow_ids_old = 288 | 290 as Uint64;
+        /// As `terminating_flow_ids`, before they were fixed64.
+        TerminatingFlowIdsOld(u64) terminating_flow_ids_old = 336 | 338 as Uint64;
+        ExtraDoubleCounterTrackUuids(u64) extra_double_counter_track_uuids = 360 | 362 as Uint64;
+        /// Likewise, for `extra_double_counter_track_uuids`.
+        ExtraDoubleCounterValues(f64) extra_double_counter_values = 369 | 370 as Double;
+        /// Arrows go through all events with the same id, in order of time.
+        FlowIds(u64) flow_ids = 377 | 378 as Fixed64;
+        /// As `flow_ids`; the arrow ends here, and the id may be used anew.
+        TerminatingFlowIds(u64) terminating_flow_ids = 385 | 386 as Fixed64;
+    }
+    oneof timestamp {
+        TimestampDeltaUs(i64) timestamp_delta_us = 8 as Int64;
+        TimestampAbsoluteUs(i64) timestamp_absolute_us = 128 as Int64;
+    }
+    oneof thread_time {
+        ThreadTimeDeltaUs(i64) thread_time_delta_us = 16 as Int64;
+        ThreadTimeAbsoluteUs(i64) thread_time_absolute_us = 136 as Int64;
+    }
+    oneof thread_instruction_count {
+        ThreadInstructionCountDelta(i64) thread_instruction_count_delta = 64 as Int64;
+        ThreadInstructionCountAbsolute(i64) thread_instruction_count_absolute = 160 as Int64;
+    }
+    oneof name_field {
+        /// iid in `InternedData.event_names`.
+        NameIid(u64) name_iid = 80 as Uint64;
+        Name(&'a str) name = 186 as String;
+    }
+    oneof counter_value_field {
+        CounterValue(i64) counter_value = 240 as Int64;
+        DoubleCounterValue(f64) double_counter_value = 353 as Double;
+    }
+    oneof source_location_field {
+        SourceLocation(crate::SourceLocationReader<'a>) source_location = 266 as Message;
+        SourceLocationIid(u64) source_location_iid = 272 as Uint64;
+    }
+    oneof correlation_id_field {
+        CorrelationId(u64) correlation_id = 416 as Uint64;
+        CorrelationIdStr(&'a str) correlation_id_str = 426 as String;
+        CorrelationIdStrIid(u64) correlation_id_str_iid = 432 as Uint64;
+    }
+    oneof callstack_field {
+        Callstack(TrackEventInlineCallstackReader<'a>) callstack = 442 as Message;
+        CallstackIid(u64) callstack_iid = 448 as Uint64;
     }
 }
 
@@ -871,26 +759,10 @@ impl TrackEventInlineCallstackWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrackEvent.InlineCallstack` where it lies, field by field.
-pub type TrackEventInlineCallstackReader<'a> = rt::TypedReader<
-    'a,
-    TrackEventInlineCallstackField<'a>,
->;
-/// A field of a `perfetto.protos.TrackEvent.InlineCallstack`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrackEventInlineCallstackField<'a> {
-    Frames(TrackEventInlineCallstackFrameReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrackEventInlineCallstackField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Frames(TrackEventInlineCallstackFrameReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrackEvent.InlineCallstack": TrackEventInlineCallstackReader, TrackEventInlineCallstackField, TrackEventInlineCallstackTable;
+    many {
+        Frames(TrackEventInlineCallstackFrameReader<'a>) frames = 10 as Message;
     }
 }
 
@@ -928,30 +800,12 @@ impl TrackEventInlineCallstackFrameWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrackEvent.InlineCallstack.Frame` where it lies, field by field.
-pub type TrackEventInlineCallstackFrameReader<'a> = rt::TypedReader<
-    'a,
-    TrackEventInlineCallstackFrameField<'a>,
->;
-/// A field of a `perfetto.protos.TrackEvent.InlineCallstack.Frame`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrackEventInlineCallstackFrameField<'a> {
-    FunctionName(&'a str),
-    SourceFile(&'a str),
-    LineNumber(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrackEventInlineCallstackFrameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::FunctionName(f.string()?),
-            18 => Self::SourceFile(f.string()?),
-            24 => Self::LineNumber(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrackEvent.InlineCallstack.Frame": TrackEventInlineCallstackFrameReader, TrackEventInlineCallstackFrameField, TrackEventInlineCallstackFrameTable;
+    one {
+        FunctionName(&'a str) function_name = 10 as String;
+        SourceFile(&'a str) source_file = 18 as String;
+        LineNumber(u32) line_number = 24 as Uint32;
     }
 }
 
@@ -1043,63 +897,28 @@ impl TrackEventLegacyEventWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrackEvent.LegacyEvent` where it lies, field by field.
-pub type TrackEventLegacyEventReader<'a> = rt::TypedReader<
-    'a,
-    TrackEventLegacyEventField<'a>,
->;
-/// A field of a `perfetto.protos.TrackEvent.LegacyEvent`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrackEventLegacyEventField<'a> {
-    NameIid(u64),
-    /// The letter of the JSON format, as a number.
-    Phase(i32),
-    DurationUs(i64),
-    ThreadDurationUs(i64),
-    UnscopedId(u64),
-    LocalId(u64),
-    GlobalId(u64),
-    IdScope(&'a str),
-    BindId(u64),
-    UseAsyncTts(bool),
-    BindToEnclosing(bool),
-    FlowDirection(TrackEventLegacyEventFlowDirection),
-    InstantEventScope(TrackEventLegacyEventInstantEventScope),
-    ThreadInstructionDelta(i64),
-    PidOverride(i32),
-    TidOverride(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrackEventLegacyEventField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::NameIid(f.uint64()?),
-            16 => Self::Phase(f.int32()?),
-            24 => Self::DurationUs(f.int64()?),
-            32 => Self::ThreadDurationUs(f.int64()?),
-            48 => Self::UnscopedId(f.uint64()?),
-            80 => Self::LocalId(f.uint64()?),
-            88 => Self::GlobalId(f.uint64()?),
-            58 => Self::IdScope(f.string()?),
-            64 => Self::BindId(f.uint64()?),
-            72 => Self::UseAsyncTts(f.bool()?),
-            96 => Self::BindToEnclosing(f.bool()?),
-            104 => {
-                Self::FlowDirection(TrackEventLegacyEventFlowDirection(f.enumeration()?))
-            }
-            112 => {
-                Self::InstantEventScope(
-                    TrackEventLegacyEventInstantEventScope(f.enumeration()?),
-                )
-            }
-            120 => Self::ThreadInstructionDelta(f.int64()?),
-            144 => Self::PidOverride(f.int32()?),
-            152 => Self::TidOverride(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrackEvent.LegacyEvent": TrackEventLegacyEventReader, TrackEventLegacyEventField, TrackEventLegacyEventTable;
+    one {
+        NameIid(u64) name_iid = 8 as Uint64;
+        /// The letter of the JSON format, as a number.
+        Phase(i32) phase = 16 as Int32;
+        DurationUs(i64) duration_us = 24 as Int64;
+        ThreadDurationUs(i64) thread_duration_us = 32 as Int64;
+        IdScope(&'a str) id_scope = 58 as String;
+        BindId(u64) bind_id = 64 as Uint64;
+        UseAsyncTts(bool) use_async_tts = 72 as Bool;
+        BindToEnclosing(bool) bind_to_enclosing = 96 as Bool;
+        FlowDirection(TrackEventLegacyEventFlowDirection) flow_direction = 104 as Enumeration;
+        InstantEventScope(TrackEventLegacyEventInstantEventScope) instant_event_scope = 112 as Enumeration;
+        ThreadInstructionDelta(i64) thread_instruction_delta = 120 as Int64;
+        PidOverride(i32) pid_override = 144 as Int32;
+        TidOverride(i32) tid_override = 152 as Int32;
+    }
+    oneof id {
+        UnscopedId(u64) unscoped_id = 48 as Uint64;
+        LocalId(u64) local_id = 80 as Uint64;
+        GlobalId(u64) global_id = 88 as Uint64;
     }
 }
 
@@ -1172,31 +991,16 @@ impl TrackEventDefaultsWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TrackEventDefaults` where it lies, field by field.
-pub type TrackEventDefaultsReader<'a> = rt::TypedReader<'a, TrackEventDefaultsField<'a>>;
-/// A field of a `perfetto.protos.TrackEventDefaults`.
-#[derive(Clone, Copy, Debug)]
-pub enum TrackEventDefaultsField<'a> {
-    /// Their track.
-    TrackUuid(u64),
-    /// Tracks of their extra counters.
-    ExtraCounterTrackUuids(u64),
-    ExtraDoubleCounterTrackUuids(u64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TrackEventDefaultsField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            88 => Self::TrackUuid(f.uint64()?),
-            248 => Self::ExtraCounterTrackUuids(f.uint64()?),
-            250 => return rt::run(f, 248),
-            360 => Self::ExtraDoubleCounterTrackUuids(f.uint64()?),
-            362 => return rt::run(f, 360),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TrackEventDefaults": TrackEventDefaultsReader, TrackEventDefaultsField, TrackEventDefaultsTable;
+    one {
+        /// Their track.
+        TrackUuid(u64) track_uuid = 88 as Uint64;
+    }
+    many {
+        /// Tracks of their extra counters.
+        ExtraCounterTrackUuids(u64) extra_counter_track_uuids = 248 | 250 as Uint64;
+        ExtraDoubleCounterTrackUuids(u64) extra_double_counter_track_uuids = 360 | 362 as Uint64;
     }
 }
 
@@ -1236,25 +1040,11 @@ impl EventCategoryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.EventCategory` where it lies, field by field.
-pub type EventCategoryReader<'a> = rt::TypedReader<'a, EventCategoryField<'a>>;
-/// A field of a `perfetto.protos.EventCategory`.
-#[derive(Clone, Copy, Debug)]
-pub enum EventCategoryField<'a> {
-    Iid(u64),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for EventCategoryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.EventCategory": EventCategoryReader, EventCategoryField, EventCategoryTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Name(&'a str) name = 18 as String;
     }
 }
 
@@ -1293,25 +1083,11 @@ impl EventNameWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.EventName` where it lies, field by field.
-pub type EventNameReader<'a> = rt::TypedReader<'a, EventNameField<'a>>;
-/// A field of a `perfetto.protos.EventName`.
-#[derive(Clone, Copy, Debug)]
-pub enum EventNameField<'a> {
-    Iid(u64),
-    Name(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for EventNameField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Iid(f.uint64()?),
-            18 => Self::Name(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.EventName": EventNameReader, EventNameField, EventNameTable;
+    one {
+        Iid(u64) iid = 8 as Uint64;
+        Name(&'a str) name = 18 as String;
     }
 }
 

@@ -10,14 +10,14 @@ use protozero::descriptor as d;
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TranslationTable {
     /// At most one of these.
-    #[pb(oneof, 1, 2, 3, 4, 5, 6)] pub table: Option<TranslationTableTable>,
+    #[pb(oneof, 1, 2, 3, 4, 5, 6)] pub table: Option<TranslationTableTable_>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
 /// `perfetto.protos.TranslationTable.table`.
 #[derive(Clone, PartialEq, Debug, protozero::Oneof)]
-pub enum TranslationTableTable {
+pub enum TranslationTableTable_ {
     #[pb(message, 1)] ChromeHistogram(ChromeHistorgramTranslationTable),
     #[pb(message, 2)] ChromeUserEvent(ChromeUserEventTranslationTable),
     #[pb(message, 3)] ChromePerformanceMark(ChromePerformanceMarkTranslationTable),
@@ -80,49 +80,15 @@ impl TranslationTableWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.TranslationTable` where it lies, field by field.
-pub type TranslationTableReader<'a> = rt::TypedReader<'a, TranslationTableField<'a>>;
-/// A field of a `perfetto.protos.TranslationTable`.
-#[derive(Clone, Copy, Debug)]
-pub enum TranslationTableField<'a> {
-    ChromeHistogram(ChromeHistorgramTranslationTableReader<'a>),
-    ChromeUserEvent(ChromeUserEventTranslationTableReader<'a>),
-    ChromePerformanceMark(ChromePerformanceMarkTranslationTableReader<'a>),
-    SliceName(SliceNameTranslationTableReader<'a>),
-    ProcessTrackName(ProcessTrackNameTranslationTableReader<'a>),
-    ChromeStudy(ChromeStudyTranslationTableReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for TranslationTableField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::ChromeHistogram(
-                    ChromeHistorgramTranslationTableReader::new(f.bytes()?),
-                )
-            }
-            18 => {
-                Self::ChromeUserEvent(
-                    ChromeUserEventTranslationTableReader::new(f.bytes()?),
-                )
-            }
-            26 => {
-                Self::ChromePerformanceMark(
-                    ChromePerformanceMarkTranslationTableReader::new(f.bytes()?),
-                )
-            }
-            34 => Self::SliceName(SliceNameTranslationTableReader::new(f.bytes()?)),
-            42 => {
-                Self::ProcessTrackName(
-                    ProcessTrackNameTranslationTableReader::new(f.bytes()?),
-                )
-            }
-            50 => Self::ChromeStudy(ChromeStudyTranslationTableReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.TranslationTable": TranslationTableReader, TranslationTableField, TranslationTableTable;
+    oneof table_ {
+        ChromeHistogram(ChromeHistorgramTranslationTableReader<'a>) chrome_histogram = 10 as Message;
+        ChromeUserEvent(ChromeUserEventTranslationTableReader<'a>) chrome_user_event = 18 as Message;
+        ChromePerformanceMark(ChromePerformanceMarkTranslationTableReader<'a>) chrome_performance_mark = 26 as Message;
+        SliceName(SliceNameTranslationTableReader<'a>) slice_name = 34 as Message;
+        ProcessTrackName(ProcessTrackNameTranslationTableReader<'a>) process_track_name = 42 as Message;
+        ChromeStudy(ChromeStudyTranslationTableReader<'a>) chrome_study = 50 as Message;
     }
 }
 
@@ -184,32 +150,10 @@ impl ChromeHistorgramTranslationTableWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeHistorgramTranslationTable` where it lies, field by field.
-pub type ChromeHistorgramTranslationTableReader<'a> = rt::TypedReader<
-    'a,
-    ChromeHistorgramTranslationTableField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeHistorgramTranslationTable`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeHistorgramTranslationTableField<'a> {
-    HashToName(ChromeHistorgramTranslationTableHashToNameEntryReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeHistorgramTranslationTableField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::HashToName(
-                    ChromeHistorgramTranslationTableHashToNameEntryReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeHistorgramTranslationTable": ChromeHistorgramTranslationTableReader, ChromeHistorgramTranslationTableField, ChromeHistorgramTranslationTableTable;
+    many {
+        HashToName(ChromeHistorgramTranslationTableHashToNameEntryReader<'a>) hash_to_name = 10 as Message;
     }
 }
 
@@ -251,29 +195,11 @@ impl ChromeHistorgramTranslationTableHashToNameEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry` where it lies, field by field.
-pub type ChromeHistorgramTranslationTableHashToNameEntryReader<'a> = rt::TypedReader<
-    'a,
-    ChromeHistorgramTranslationTableHashToNameEntryField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeHistorgramTranslationTableHashToNameEntryField<'a> {
-    Key(u64),
-    Value(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a>
-for ChromeHistorgramTranslationTableHashToNameEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Key(f.uint64()?),
-            18 => Self::Value(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry": ChromeHistorgramTranslationTableHashToNameEntryReader, ChromeHistorgramTranslationTableHashToNameEntryField, ChromeHistorgramTranslationTableHashToNameEntryTable;
+    one {
+        Key(u64) key = 8 as Uint64;
+        Value(&'a str) value = 18 as String;
     }
 }
 
@@ -318,32 +244,10 @@ impl ChromeUserEventTranslationTableWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeUserEventTranslationTable` where it lies, field by field.
-pub type ChromeUserEventTranslationTableReader<'a> = rt::TypedReader<
-    'a,
-    ChromeUserEventTranslationTableField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeUserEventTranslationTable`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeUserEventTranslationTableField<'a> {
-    ActionHashToName(ChromeUserEventTranslationTableActionHashToNameEntryReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeUserEventTranslationTableField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::ActionHashToName(
-                    ChromeUserEventTranslationTableActionHashToNameEntryReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeUserEventTranslationTable": ChromeUserEventTranslationTableReader, ChromeUserEventTranslationTableField, ChromeUserEventTranslationTableTable;
+    many {
+        ActionHashToName(ChromeUserEventTranslationTableActionHashToNameEntryReader<'a>) action_hash_to_name = 10 as Message;
     }
 }
 
@@ -386,29 +290,11 @@ impl ChromeUserEventTranslationTableActionHashToNameEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry` where it lies, field by field.
-pub type ChromeUserEventTranslationTableActionHashToNameEntryReader<'a> = rt::TypedReader<
-    'a,
-    ChromeUserEventTranslationTableActionHashToNameEntryField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeUserEventTranslationTableActionHashToNameEntryField<'a> {
-    Key(u64),
-    Value(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a>
-for ChromeUserEventTranslationTableActionHashToNameEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Key(f.uint64()?),
-            18 => Self::Value(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry": ChromeUserEventTranslationTableActionHashToNameEntryReader, ChromeUserEventTranslationTableActionHashToNameEntryField, ChromeUserEventTranslationTableActionHashToNameEntryTable;
+    one {
+        Key(u64) key = 8 as Uint64;
+        Value(&'a str) value = 18 as String;
     }
 }
 
@@ -463,40 +349,11 @@ impl ChromePerformanceMarkTranslationTableWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromePerformanceMarkTranslationTable` where it lies, field by field.
-pub type ChromePerformanceMarkTranslationTableReader<'a> = rt::TypedReader<
-    'a,
-    ChromePerformanceMarkTranslationTableField<'a>,
->;
-/// A field of a `perfetto.protos.ChromePerformanceMarkTranslationTable`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromePerformanceMarkTranslationTableField<'a> {
-    SiteHashToName(ChromePerformanceMarkTranslationTableSiteHashToNameEntryReader<'a>),
-    MarkHashToName(ChromePerformanceMarkTranslationTableMarkHashToNameEntryReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromePerformanceMarkTranslationTableField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::SiteHashToName(
-                    ChromePerformanceMarkTranslationTableSiteHashToNameEntryReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            18 => {
-                Self::MarkHashToName(
-                    ChromePerformanceMarkTranslationTableMarkHashToNameEntryReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromePerformanceMarkTranslationTable": ChromePerformanceMarkTranslationTableReader, ChromePerformanceMarkTranslationTableField, ChromePerformanceMarkTranslationTableTable;
+    many {
+        SiteHashToName(ChromePerformanceMarkTranslationTableSiteHashToNameEntryReader<'a>) site_hash_to_name = 10 as Message;
+        MarkHashToName(ChromePerformanceMarkTranslationTableMarkHashToNameEntryReader<'a>) mark_hash_to_name = 18 as Message;
     }
 }
 
@@ -544,29 +401,11 @@ impl ChromePerformanceMarkTranslationTableSiteHashToNameEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry` where it lies, field by field.
-pub type ChromePerformanceMarkTranslationTableSiteHashToNameEntryReader<'a> = rt::TypedReader<
-    'a,
-    ChromePerformanceMarkTranslationTableSiteHashToNameEntryField<'a>,
->;
-/// A field of a `perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromePerformanceMarkTranslationTableSiteHashToNameEntryField<'a> {
-    Key(u32),
-    Value(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a>
-for ChromePerformanceMarkTranslationTableSiteHashToNameEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Key(f.uint32()?),
-            18 => Self::Value(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry": ChromePerformanceMarkTranslationTableSiteHashToNameEntryReader, ChromePerformanceMarkTranslationTableSiteHashToNameEntryField, ChromePerformanceMarkTranslationTableSiteHashToNameEntryTable;
+    one {
+        Key(u32) key = 8 as Uint32;
+        Value(&'a str) value = 18 as String;
     }
 }
 
@@ -606,29 +445,11 @@ impl ChromePerformanceMarkTranslationTableMarkHashToNameEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry` where it lies, field by field.
-pub type ChromePerformanceMarkTranslationTableMarkHashToNameEntryReader<'a> = rt::TypedReader<
-    'a,
-    ChromePerformanceMarkTranslationTableMarkHashToNameEntryField<'a>,
->;
-/// A field of a `perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromePerformanceMarkTranslationTableMarkHashToNameEntryField<'a> {
-    Key(u32),
-    Value(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a>
-for ChromePerformanceMarkTranslationTableMarkHashToNameEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Key(f.uint32()?),
-            18 => Self::Value(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry": ChromePerformanceMarkTranslationTableMarkHashToNameEntryReader, ChromePerformanceMarkTranslationTableMarkHashToNameEntryField, ChromePerformanceMarkTranslationTableMarkHashToNameEntryTable;
+    one {
+        Key(u32) key = 8 as Uint32;
+        Value(&'a str) value = 18 as String;
     }
 }
 
@@ -675,32 +496,10 @@ impl SliceNameTranslationTableWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SliceNameTranslationTable` where it lies, field by field.
-pub type SliceNameTranslationTableReader<'a> = rt::TypedReader<
-    'a,
-    SliceNameTranslationTableField<'a>,
->;
-/// A field of a `perfetto.protos.SliceNameTranslationTable`.
-#[derive(Clone, Copy, Debug)]
-pub enum SliceNameTranslationTableField<'a> {
-    RawToDeobfuscatedName(SliceNameTranslationTableRawToDeobfuscatedNameEntryReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for SliceNameTranslationTableField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::RawToDeobfuscatedName(
-                    SliceNameTranslationTableRawToDeobfuscatedNameEntryReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SliceNameTranslationTable": SliceNameTranslationTableReader, SliceNameTranslationTableField, SliceNameTranslationTableTable;
+    many {
+        RawToDeobfuscatedName(SliceNameTranslationTableRawToDeobfuscatedNameEntryReader<'a>) raw_to_deobfuscated_name = 10 as Message;
     }
 }
 
@@ -743,29 +542,11 @@ impl SliceNameTranslationTableRawToDeobfuscatedNameEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry` where it lies, field by field.
-pub type SliceNameTranslationTableRawToDeobfuscatedNameEntryReader<'a> = rt::TypedReader<
-    'a,
-    SliceNameTranslationTableRawToDeobfuscatedNameEntryField<'a>,
->;
-/// A field of a `perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum SliceNameTranslationTableRawToDeobfuscatedNameEntryField<'a> {
-    Key(&'a str),
-    Value(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a>
-for SliceNameTranslationTableRawToDeobfuscatedNameEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Key(f.string()?),
-            18 => Self::Value(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry": SliceNameTranslationTableRawToDeobfuscatedNameEntryReader, SliceNameTranslationTableRawToDeobfuscatedNameEntryField, SliceNameTranslationTableRawToDeobfuscatedNameEntryTable;
+    one {
+        Key(&'a str) key = 10 as String;
+        Value(&'a str) value = 18 as String;
     }
 }
 
@@ -812,34 +593,10 @@ impl ProcessTrackNameTranslationTableWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProcessTrackNameTranslationTable` where it lies, field by field.
-pub type ProcessTrackNameTranslationTableReader<'a> = rt::TypedReader<
-    'a,
-    ProcessTrackNameTranslationTableField<'a>,
->;
-/// A field of a `perfetto.protos.ProcessTrackNameTranslationTable`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProcessTrackNameTranslationTableField<'a> {
-    RawToDeobfuscatedName(
-        ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryReader<'a>,
-    ),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ProcessTrackNameTranslationTableField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::RawToDeobfuscatedName(
-                    ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryReader::new(
-                        f.bytes()?,
-                    ),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProcessTrackNameTranslationTable": ProcessTrackNameTranslationTableReader, ProcessTrackNameTranslationTableField, ProcessTrackNameTranslationTableTable;
+    many {
+        RawToDeobfuscatedName(ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryReader<'a>) raw_to_deobfuscated_name = 10 as Message;
     }
 }
 
@@ -882,29 +639,11 @@ impl ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry` where it lies, field by field.
-pub type ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryReader<'a> = rt::TypedReader<
-    'a,
-    ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryField<'a>,
->;
-/// A field of a `perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryField<'a> {
-    Key(&'a str),
-    Value(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a>
-for ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Key(f.string()?),
-            18 => Self::Value(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry": ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryReader, ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryField, ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryTable;
+    one {
+        Key(&'a str) key = 10 as String;
+        Value(&'a str) value = 18 as String;
     }
 }
 
@@ -949,30 +688,10 @@ impl ChromeStudyTranslationTableWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeStudyTranslationTable` where it lies, field by field.
-pub type ChromeStudyTranslationTableReader<'a> = rt::TypedReader<
-    'a,
-    ChromeStudyTranslationTableField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeStudyTranslationTable`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeStudyTranslationTableField<'a> {
-    HashToName(ChromeStudyTranslationTableHashToNameEntryReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeStudyTranslationTableField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => {
-                Self::HashToName(
-                    ChromeStudyTranslationTableHashToNameEntryReader::new(f.bytes()?),
-                )
-            }
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeStudyTranslationTable": ChromeStudyTranslationTableReader, ChromeStudyTranslationTableField, ChromeStudyTranslationTableTable;
+    many {
+        HashToName(ChromeStudyTranslationTableHashToNameEntryReader<'a>) hash_to_name = 10 as Message;
     }
 }
 
@@ -1014,28 +733,11 @@ impl ChromeStudyTranslationTableHashToNameEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry` where it lies, field by field.
-pub type ChromeStudyTranslationTableHashToNameEntryReader<'a> = rt::TypedReader<
-    'a,
-    ChromeStudyTranslationTableHashToNameEntryField<'a>,
->;
-/// A field of a `perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum ChromeStudyTranslationTableHashToNameEntryField<'a> {
-    Key(u64),
-    Value(&'a str),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ChromeStudyTranslationTableHashToNameEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Key(f.uint64()?),
-            18 => Self::Value(f.string()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry": ChromeStudyTranslationTableHashToNameEntryReader, ChromeStudyTranslationTableHashToNameEntryField, ChromeStudyTranslationTableHashToNameEntryTable;
+    one {
+        Key(u64) key = 8 as Uint64;
+        Value(&'a str) value = 18 as String;
     }
 }
 
