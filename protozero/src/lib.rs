@@ -93,6 +93,8 @@ pub mod encode;
 mod enumeration;
 mod error;
 #[cfg(feature = "alloc")]
+pub mod extension;
+#[cfg(feature = "alloc")]
 pub mod message;
 #[cfg(feature = "alloc")]
 #[doc(hidden)]
@@ -114,6 +116,8 @@ pub use decode::FrameReader;
 pub use decode::{DecodeContext, Field, Reader, ScatteredReader, Value};
 pub use encode::{OpenSlots, Range, Scope, Sink, Slot, Stream, StreamOf};
 pub use error::{DecodeError, DecodeErrorKind, WriteError};
+#[cfg(feature = "alloc")]
+pub use extension::{Extendable, Extension};
 #[cfg(feature = "alloc")]
 pub use message::{Enumeration, Message, MessageView, Output};
 #[cfg(feature = "derive")]

@@ -308,6 +308,7 @@ pub trait MessageView<'a>: Encode + Merge<'a> + Default + Clone + PartialEq + De
     encoding!();
 }
 
-fn growth(bytes: &[u8]) -> usize {
+/// Bytes of memory that decoding `bytes` may take for structs.
+pub(crate) fn growth(bytes: &[u8]) -> usize {
     bytes.len().saturating_mul(GROWTH_MAX).saturating_add(GROWTH_FREE)
 }

@@ -46,6 +46,11 @@ impl UnknownFields {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Keeps fields that are encoded already.
+    pub(crate) fn push_encoded(&mut self, fields: &[u8]) {
+        self.bytes.extend_from_slice(fields);
+    }
+
     fn push_tag(&mut self, number: u32, wire_type: u32) {
         assert!(number != 0 && number <= tag::NUMBER_MAX, "no field number: {number}");
         self.push_bare(u64::from(tag::tag(number, wire_type)));
@@ -59,8 +64,10 @@ impl UnknownFields {
 
     /// Keeps the fields for which `keep` says so, in their order.
     pub fn retain(&mut self, mut keep: impl FnMut(&Field<'_>) -> bool) {
-        let kept: Vec<u8> =
-            self.iter().filter(|field| keep(field)).flat_map(|field| field.raw).copied().collect();
+        let mut kept = Vec::new();
+        for field in self.iter().filter(|field| keep(field)) {
+            kept.extend_from_slice(field.raw);
+        }
         self.bytes = kept;
     }
 

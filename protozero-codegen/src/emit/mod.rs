@@ -2,6 +2,7 @@
 
 mod descriptor;
 mod enumeration;
+mod extension;
 mod owned;
 mod reader;
 mod service;
@@ -76,6 +77,9 @@ impl Context<'_> {
                 items.extend(descriptor::emit(self, *id));
             }
         }
+        if faces.owned {
+            items.extend(extension::file(self, file));
+        }
         if faces.service {
             for at in 0..file.services.len() {
                 items.extend(service::emit(self, at));
@@ -117,6 +121,11 @@ impl Context<'_> {
             Kind::Enum(id) => self.schema.enums[id.0].file,
             _ => return None,
         };
+        self.gate_file(file)
+    }
+
+    /// The attribute of what needs `file` and may lie in another area.
+    pub fn gate_file(&self, file: usize) -> TokenStream {
         let feature = |file: usize| self.config.feature(&self.schema.files[file].path);
         feature(file).filter(|theirs| feature(self.file) != Some(theirs))
     }

@@ -3,7 +3,7 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
-use super::{Context, docs, docs_or, ident, rt};
+use super::{Context, docs, docs_or, extension, ident, rt};
 use crate::model::{Default, Field, Kind, Label, Message, MessageId};
 use crate::names::{Taken, raw, variants};
 
@@ -35,17 +35,20 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     }
     let oneofs = (0..message.oneofs.len()).map(|at| oneof(cx, message, at, &names.oneofs[at]));
     let defaults = defaults(cx, message, &name);
+    let open = (!message.extension_ranges.is_empty()).then(|| quote! { , extensions });
+    let extensions = extension::nested(cx, message, &name);
     quote! {
         #doc
         #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
         pub struct #name {
             #fields
             /// Fields this build does not know, verbatim.
-            #[pb(unknown)]
+            #[pb(unknown #open)]
             pub unknown_fields: protozero::UnknownFields,
         }
         #(#oneofs)*
         #defaults
+        #extensions
     }
 }
 
@@ -56,8 +59,8 @@ fn members(message: &Message, oneof: usize) -> impl Iterator<Item = &Field> {
 fn field(cx: &Context<'_>, f: &Field, name: &proc_macro2::Ident) -> TokenStream {
     let doc = docs(&f.comment, f.deprecated);
     let number = Literal::u32_unsuffixed(f.number);
-    let gate = cx.gate(f);
     if let Some((key, value)) = cx.schema.map_entry(f) {
+        let gate = cx.gate(value);
         let (key_kind, value_kind) = (rt(key.kind), rt(value.kind));
         let (key_type, value_type) = (cx.scalar(key.kind), cx.scalar(value.kind));
         let utf8 = (key.utf8 || value.utf8).then(|| quote! { , utf8 });
@@ -66,6 +69,7 @@ fn field(cx: &Context<'_>, f: &Field, name: &proc_macro2::Ident) -> TokenStream 
             #doc #gate #[pb(map(#key_kind, #value_kind), #number #utf8)] pub #name: #ty,
         };
     }
+    let gate = cx.gate(f);
     let (kind, utf8) = kind(f);
     let scalar = cx.scalar(f.kind);
     let (flag, ty) = match f.label {

@@ -65,8 +65,9 @@ pub(crate) fn emit(config: &Config, schema: &Schema, modules: &[ModulePath]) -> 
         node.feature = config.feature(&file.path).map(str::to_owned);
         let gate = gate(node.feature.as_deref());
         let idents = module.0.iter().map(|part| raw(part));
-        let something =
-            !(file.messages.is_empty() && file.enums.is_empty() && file.services.is_empty());
+        let extensions = config.faces.owned && !file.extensions.is_empty();
+        let something = extensions
+            || !(file.messages.is_empty() && file.enums.is_empty() && file.services.is_empty());
         if something {
             uses.push(quote! { #gate pub use #(#idents)::* ::*; });
         }

@@ -13,7 +13,7 @@ fn here(path: &str) -> PathBuf {
 
 /// The sources of all cases, imported files first.
 pub(crate) fn sources() -> Vec<Source> {
-    ["scalars.proto", "nesting.proto", "proto3.proto", "deep/service.proto"]
+    ["scalars.proto", "nesting.proto", "proto3.proto", "extensions.proto", "deep/service.proto"]
         .map(|path| Source {
             path: path.into(),
             text: fs::read_to_string(here("cases").join(path)).unwrap(),

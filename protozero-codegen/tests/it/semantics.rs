@@ -109,3 +109,45 @@ fn readers_take_packed_and_lone_elements_alike() {
         Some(Ok(golden::ScalarsField::Unknown(field))) if field.number == 1
     ));
 }
+
+#[test]
+fn groups_maps_and_extensions() {
+    use protozero::Extendable;
+    let mut base = golden::Base {
+        name: Some("b".into()),
+        part: Some(golden::BasePart {
+            weight: Some(1),
+            screw: vec![golden::BasePartScrew { size: Some(2), ..Default::default() }],
+            ..Default::default()
+        }),
+        by_name: [("x".to_owned(), golden::Shade::LIGHT)].into(),
+        pick: Some(golden::BasePick::Choice(golden::BaseChoice {
+            yes: Some(true),
+            ..Default::default()
+        })),
+        ..Default::default()
+    };
+    let bytes = base.encode_to_vec();
+    assert_eq!(
+        bytes,
+        b"\x12\x01b\x1b\x08\x01\x13\x08\x02\x14\x1c\x32\x05\x0a\x01x\x10\x02\x4b\x08\x01\x4c"
+    );
+    assert_eq!(golden::Base::decode(&bytes).as_ref(), Ok(&base));
+    // Declared in a message, a group, and beside messages; another file's type.
+    base.set_extension(&golden::PRIORITY, &7);
+    base.set_extension(&golden::PACKED_ONES, &[-1, 1]);
+    base.set_extension(
+        &golden::Scope::INNER,
+        &golden::Scope { value: Some(3), ..Default::default() },
+    );
+    let tree = golden::Tree { value: Some(golden::TreeValue::Number(3)), ..Default::default() };
+    base.set_extension(&golden::TREE, &tree);
+    let bytes = base.encode_to_vec();
+    let again = golden::Base::decode(&bytes).unwrap();
+    assert_eq!(again.extension(&golden::PRIORITY), Ok(Some(7)));
+    assert_eq!(again.extension(&golden::PACKED_ONES), Ok(vec![-1, 1]));
+    assert_eq!(again.extension(&golden::TREE), Ok(Some(tree)));
+    assert_eq!(again.extension(&golden::Scope::INNER).unwrap().unwrap().value, Some(3));
+    assert_eq!(again.extension(&golden::TAGS), Ok(vec![]));
+    assert_eq!(golden::Scope::BOLT.name(), "cases.ext.Scope.bolt");
+}

@@ -77,7 +77,7 @@ pub fn merge_enums<E: Enumeration>(
     field: &Field<'_>,
 ) -> Result<bool, DecodeError> {
     let before = slot.len();
-    Enum::merge_run(slot, unknown, field).map_err(|error| {
+    Enum::merge_keeping(slot, unknown, field).map_err(|error| {
         slot.truncate(before);
         error.kind.at(0)
     })

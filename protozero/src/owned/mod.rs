@@ -35,8 +35,8 @@ pub use nested::{Group, Nested};
 pub(crate) use nested::{frame, merge_all};
 pub use put::{put, put_implicit, put_oneof, put_optional, put_packed, put_repeated, put_unknown};
 pub use scalar::{
-    Bool, Double, Enum, Fixed32, Fixed64, Float, Int32, Int64, Sfixed32, Sfixed64, Sint32, Sint64,
-    Uint32, Uint64,
+    Bool, Double, Enum, Fixed32, Fixed64, Float, Int32, Int64, Packable, ReadRun, Sfixed32,
+    Sfixed64, Sint32, Sint64, Uint32, Uint64,
 };
 pub use text::{Bytes, BytesBorrow, BytesValue, BytesView, Text, TextBorrow, TextValue, TextView};
 

@@ -16,7 +16,7 @@ pub trait Packable: Kind {
     fn put_bare(out: &mut Encoder<'_>, value: &Self::Owned);
 }
 
-/// Kinds of which every number of the wire is a value.
+/// Kinds that are read in runs.
 pub trait ReadRun: Packable {
     /// Takes over one value or a packed run of them; false if the field is neither.
     fn merge_run(into: &mut Vec<Self::Owned>, value: Value<'_>) -> Result<bool, DecodeError>;
@@ -162,10 +162,17 @@ impl<E: Enumeration> Packable for Enum<E> {
     }
 }
 
+/// What a closed enumeration has not is passed over.
+impl<E: Enumeration> ReadRun for Enum<E> {
+    fn merge_run(into: &mut Vec<E>, value: Value<'_>) -> Result<bool, DecodeError> {
+        each!(varints, value, |v| into.extend(E::try_from_i32(v as i32)))
+    }
+}
+
 impl<E: Enumeration> Enum<E> {
     /// Takes over one value or a packed run. Numbers a closed enumeration has not go one by one to
     /// `unknown`, as protobuf asks; without it they are forgotten.
-    pub(super) fn merge_run(
+    pub(super) fn merge_keeping(
         into: &mut Vec<E>,
         unknown: Option<&mut UnknownFields>,
         field: &Field<'_>,

@@ -152,18 +152,18 @@ struct Empty;
 
 /// Decoding gives `message`; encoding gives the same bytes again.
 #[track_caller]
-fn check<M: Message>(bytes: &[u8], message: M) {
+pub(crate) fn check<M: Message>(bytes: &[u8], message: M) {
     assert_eq!(M::decode(bytes).as_ref(), Ok(&message));
     assert_eq!(message.encode_to_vec(), bytes);
 }
 
 #[track_caller]
-fn decodes<M: Message>(bytes: &[u8], message: M) {
+pub(crate) fn decodes<M: Message>(bytes: &[u8], message: M) {
     assert_eq!(M::decode(bytes), Ok(message));
 }
 
 #[track_caller]
-fn fails<M: Message>(bytes: &[u8], kind: DecodeErrorKind, offset: usize) {
+pub(crate) fn fails<M: Message>(bytes: &[u8], kind: DecodeErrorKind, offset: usize) {
     assert_eq!(M::decode(bytes), Err(kind.at(offset)));
 }
 

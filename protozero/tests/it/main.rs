@@ -3,3 +3,9 @@
 
 #[cfg(feature = "derive")]
 mod derive;
+#[cfg(feature = "derive")]
+mod encoding;
+#[cfg(feature = "derive")]
+mod kinds;
+#[cfg(feature = "derive")]
+mod props;

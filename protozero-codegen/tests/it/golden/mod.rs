@@ -3,12 +3,14 @@
 pub use scalars::*;
 pub use nesting::*;
 pub use proto3::*;
+pub use extensions::*;
 pub use deep::service::*;
 /// Schemas of `deep/`.
 pub mod deep {
     pub mod service;
 }
 
+pub mod extensions;
 pub mod nesting;
 pub mod proto3;
 pub mod scalars;

@@ -321,7 +321,15 @@ impl TreeLeaf_ {
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Extended {
     /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
+    #[pb(unknown, extensions)] pub unknown_fields: protozero::UnknownFields,
+}
+
+impl Extended {
+    /// `cases.Extended.more`.
+    pub const MORE: protozero::Extension<
+        Extended,
+        protozero::extension::Single<protozero::extension::Int32>,
+    > = protozero::Extension::new("cases.Extended.more", 100);
 }
 
 /// Writes a [`Extended`]; dropping it closes the message.

@@ -1,0 +1,265 @@
+//! Extensions: fields that one schema adds to a message of another.
+//!
+//! ```text
+//!  extend Base { optional int32 priority = 100; }
+//!
+//!  Base { known fields, unknown_fields }        the struct knows nothing of field 100
+//!                            │
+//!        Extension { 100, Single<Int32> }       a constant that knows where it is and what it holds
+//! ```
+//!
+//! An extension is a typed view of a message's unknown fields, so a message carries extensions that its
+//! own code was never told of, and hands them on verbatim until somebody sets them. Generated code
+//! has a constant for each; by hand:
+//!
+//! ```
+//! use protozero::extension::{Extendable, Extension, Int32, Single};
+//! use protozero::{Message, UnknownFields};
+//!
+//! #[derive(Clone, PartialEq, Debug, Default, Message)]
+//! struct Base {
+//!     #[pb(unknown, extensions)]
+//!     unknown_fields: UnknownFields,
+//! }
+//! const PRIORITY: Extension<Base, Single<Int32>> = Extension::new("pkg.priority", 100);
+//!
+//! let mut base = Base::decode(b"\xa0\x06\x07")?;
+//! assert_eq!(base.extension(&PRIORITY)?, Some(7));
+//! base.set_extension(&PRIORITY, &8);
+//! assert_eq!(base.encode_to_vec(), b"\xa0\x06\x08");
+//! # Ok::<(), protozero::DecodeError>(())
+//! ```
+
+use alloc::vec::Vec;
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+
+use crate::decode::{DecodeContext, Field};
+use crate::encode::Scope;
+use crate::error::{DecodeError, WriteError};
+use crate::message::growth;
+use crate::owned::{self, Encoder, Kind, Packable, Read, ReadRun};
+use crate::unknown::UnknownFields;
+use crate::wire::tag;
+
+pub use crate::owned::{
+    Bool, Bytes, Double, Enum, Fixed32, Fixed64, Float, Group, Int32, Int64, Nested, Sfixed32,
+    Sfixed64, Sint32, Sint64, Text, Uint32, Uint64,
+};
+
+/// A field that may stand in messages of type `E`, of shape `S`: [`Single`], [`Repeated`],
+/// [`Packed`] or [`Unpacked`] of a kind.
+pub struct Extension<E, S> {
+    name: &'static str,
+    number: u32,
+    of: PhantomData<fn(E) -> S>,
+}
+
+impl<E, S: Shape> Extension<E, S> {
+    /// The extension called `name`, in full and without a leading dot, in field `number`.
+    ///
+    /// # Panics
+    /// When `number` is 0 or above 2^29-1: in a `const`, a compile error.
+    #[must_use]
+    pub const fn new(name: &'static str, number: u32) -> Self {
+        assert!(number != 0 && number <= tag::NUMBER_MAX, "field number out of range");
+        Self { name, number, of: PhantomData }
+    }
+
+    /// Its full name, without a leading dot.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its field number.
+    #[must_use]
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Its value among `fields`, of which others are passed over: those of a reader, say. Fields of a
+    /// foreign wire type do not count.
+    ///
+    /// # Errors
+    /// [`DecodeError`] if a field holds a malformed message, run or string; the offset counts from
+    /// the beginning of that field.
+    pub fn read<'a>(
+        &self,
+        fields: impl IntoIterator<Item = Field<'a>>,
+    ) -> Result<S::Value, DecodeError> {
+        let mut value = S::Value::default();
+        for field in fields.into_iter().filter(|field| field.number == self.number) {
+            let left = Cell::new(growth(field.raw));
+            S::merge(&mut value, &field, DecodeContext::new().with_growth(&left))?;
+        }
+        Ok(value)
+    }
+
+    /// Appends `value` to the open message `scope`, which is one of type `E`.
+    ///
+    /// # Errors
+    /// [`WriteError`] if `value` is too long or nested too deeply; nothing is written then.
+    pub fn append(&self, scope: &mut Scope<'_>, value: &S::Set) -> Result<(), WriteError> {
+        let mut out = Encoder::spilling(&mut []);
+        S::put(&mut out, self.number, value);
+        scope.raw(out.written()?);
+        Ok(())
+    }
+}
+
+impl<E, S> Clone for Extension<E, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E, S> Copy for Extension<E, S> {}
+
+impl<E, S> fmt::Debug for Extension<E, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}] = {}", self.name, self.number)
+    }
+}
+
+/// A message that others may extend: one whose unknown fields are marked `extensions`.
+pub trait Extendable: Sized {
+    /// The fields it does not know, extensions among them.
+    fn unknown_fields(&self) -> &UnknownFields;
+
+    /// The fields it does not know, extensions among them.
+    fn unknown_fields_mut(&mut self) -> &mut UnknownFields;
+
+    /// True if a field of this number is there, readable or not.
+    fn has_extension<S: Shape>(&self, extension: &Extension<Self, S>) -> bool {
+        self.unknown_fields().iter().any(|field| field.number == extension.number)
+    }
+
+    /// The value: an `Option` of a [`Single`] one, a `Vec` of the others.
+    ///
+    /// # Errors
+    /// As [`Extension::read`].
+    fn extension<S: Shape>(&self, extension: &Extension<Self, S>) -> Result<S::Value, DecodeError> {
+        extension.read(self.unknown_fields().iter())
+    }
+
+    /// Puts `value` in place of the value it has. It stands behind the other unknown fields then.
+    ///
+    /// # Panics
+    /// If `value` is longer than 2^31-1 bytes or nested deeper than readers go.
+    fn set_extension<S: Shape>(&mut self, extension: &Extension<Self, S>, value: &S::Set) {
+        self.clear_extension(extension);
+        let mut out = Encoder::spilling(&mut []);
+        S::put(&mut out, extension.number, value);
+        match out.written() {
+            Ok(encoded) => self.unknown_fields_mut().push_encoded(encoded),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Forgets the value.
+    fn clear_extension<S: Shape>(&mut self, extension: &Extension<Self, S>) {
+        if self.has_extension(extension) {
+            self.unknown_fields_mut().retain(|field| field.number != extension.number);
+        }
+    }
+}
+
+/// How often an extension may stand in a message, and how it is written.
+pub trait Shape {
+    /// What reading gives.
+    type Value: Default;
+
+    /// What is set: a slice of the elements, or the one value.
+    type Set: ?Sized;
+
+    /// Takes one field over; what is no value of this kind is passed over.
+    ///
+    /// # Errors
+    /// As [`Extension::read`].
+    fn merge(
+        value: &mut Self::Value,
+        field: &Field<'_>,
+        context: DecodeContext<'_>,
+    ) -> Result<(), DecodeError>;
+
+    /// Writes a value.
+    fn put(out: &mut Encoder<'_>, number: u32, value: &Self::Set);
+}
+
+/// At most one value of kind `K`.
+#[derive(Debug)]
+pub struct Single<K>(PhantomData<K>);
+
+/// Any number of strings, bytes or messages.
+#[derive(Debug)]
+pub struct Repeated<K>(PhantomData<K>);
+
+/// Any number of numbers, in one field.
+#[derive(Debug)]
+pub struct Packed<K>(PhantomData<K>);
+
+/// Any number of numbers, in a field each.
+#[derive(Debug)]
+pub struct Unpacked<K>(PhantomData<K>);
+
+impl<K: for<'a> Read<'a>> Shape for Single<K> {
+    type Value = Option<K::Owned>;
+    type Set = K::Owned;
+
+    fn merge(
+        value: &mut Self::Value,
+        field: &Field<'_>,
+        context: DecodeContext<'_>,
+    ) -> Result<(), DecodeError> {
+        owned::merge_optional::<K>(value, field, context).map(drop)
+    }
+
+    fn put(out: &mut Encoder<'_>, number: u32, value: &K::Owned) {
+        K::put(out, number, value);
+    }
+}
+
+impl<K: for<'a> Read<'a>> Shape for Repeated<K> {
+    type Value = Vec<K::Owned>;
+    type Set = [K::Owned];
+
+    fn merge(
+        value: &mut Self::Value,
+        field: &Field<'_>,
+        context: DecodeContext<'_>,
+    ) -> Result<(), DecodeError> {
+        owned::merge_repeated::<K>(value, field, context).map(drop)
+    }
+
+    fn put(out: &mut Encoder<'_>, number: u32, value: &[K::Owned]) {
+        owned::put_repeated::<K>(out, number, value);
+    }
+}
+
+macro_rules! runs {
+    ($($shape:ident $put:ident)*) => {$(
+        impl<K: Packable + ReadRun> Shape for $shape<K> {
+            type Value = Vec<<K as Kind>::Owned>;
+            type Set = [<K as Kind>::Owned];
+
+            fn merge(
+                value: &mut Self::Value,
+                field: &Field<'_>,
+                context: DecodeContext<'_>,
+            ) -> Result<(), DecodeError> {
+                owned::merge_packed::<K>(value, field, context).map(drop)
+            }
+
+            fn put(out: &mut Encoder<'_>, number: u32, value: &Self::Set) {
+                owned::$put::<K>(out, number, value);
+            }
+        }
+    )*};
+}
+
+runs! {
+    Packed put_packed
+    Unpacked put_repeated
+}
