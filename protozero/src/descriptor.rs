@@ -267,7 +267,7 @@ pub const fn enum_kind<E: crate::Enumeration>() -> Kind {
     struct Of<E>(E);
     impl<E: crate::Enumeration> Of<E> {
         const DESCRIPTOR: &'static EnumDescriptor =
-            &EnumDescriptor { name: E::NAME, values: E::VALUES, closed: false };
+            &EnumDescriptor { name: E::NAME, values: E::VALUES, closed: E::CLOSED };
     }
     Kind::Enum(Of::<E>::DESCRIPTOR)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::failure::Failure;
-use crate::{VERSION, perfetto, probes, record, traced};
+use crate::{VERSION, perfetto, probes, record, trace, traced};
 
 /// How a program ends: with a code, or with a failure to be told.
 pub type Ending = Result<u8, Failure>;
@@ -19,6 +19,7 @@ const APPLETS: &[(&str, Program, &str)] = &[
     ("traced_probes", probes::main, "the data sources of this machine, for a running traced"),
     ("perfetto", perfetto::main, "records through a running traced"),
     ("record", record::main, "records while a command runs"),
+    ("trace", trace::main, "looks into a trace: `trace print FILE`"),
 ];
 
 /// Names of other programs of the family, which this version does not have.
@@ -55,8 +56,10 @@ fn find(name: &OsStr) -> Option<(&'static str, Program)> {
 fn dispatch(args: &[OsString]) -> (String, Ending) {
     let own = args.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     let words = args.get(1..).unwrap_or_default();
-    // `record` alone is too common a name to be anybody's link to us.
-    if let Some((name, program)) = find(own).filter(|applet| applet.0 != "record") {
+    // `record` and `trace` alone are too common to be anybody's link to us.
+    if let Some((name, program)) =
+        find(own).filter(|applet| !["record", "trace"].contains(&applet.0))
+    {
         return (name.to_owned(), program(name, words));
     }
     let own = own.to_string_lossy().into_owned();

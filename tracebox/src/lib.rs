@@ -10,7 +10,7 @@
 //! | [`cli`], [`plan`] | perfetto's command line, and which of its words go together |
 //! | [`config`] | configs from files, from light-mode words, and our own default |
 //! | [`recording`], [`output`], [`report`] | the life of one trace, where it goes, what became of it |
-//! | [`perfetto`], [`traced`], [`probes`], [`record`] | the programs |
+//! | [`perfetto`], [`traced`], [`probes`], [`record`], [`trace`] | the programs |
 //! | [`background`], [`console`], [`nudge`] | leaving the terminal, talking to it, Ctrl-C |
 //!
 //! Everything that traces is in `tracing-core`; here it is wired to a terminal. A program ends with
@@ -30,6 +30,7 @@ pub mod probes;
 pub mod record;
 pub mod recording;
 pub mod report;
+pub mod trace;
 pub mod traced;
 
 /// What `--version` prints and the service tells about itself.

@@ -29,6 +29,8 @@ pub struct Frame<'a> {
     pub number: u32,
     /// The message.
     pub body: &'a [u8],
+    /// Bytes of the stream before the body.
+    pub offset: usize,
 }
 
 /// Puts the frames of a stream together.
@@ -212,7 +214,8 @@ impl<'r> Frames<'r> {
                 self.lent = head + body;
                 let start = self.stream.start + head;
                 let body = self.stream.kept.get(start..start + body).unwrap_or_default();
-                Ok(Some(Frame { number, body }))
+                let offset = self.stream.position.wrapping_add(head);
+                Ok(Some(Frame { number, body, offset }))
             }
             Err(kind) => Err(self.stream.fail(kind)),
         }
@@ -225,8 +228,10 @@ impl<'r> Frames<'r> {
             && let Some((frame, rest)) = self.block.split_at_checked(end)
         {
             self.block = rest;
+            let offset = self.stream.position.wrapping_add(head);
             self.stream.position = self.stream.position.wrapping_add(end);
-            return Ok(Some(Frame { number, body: frame.get(head..).unwrap_or_default() }));
+            let body = frame.get(head..).unwrap_or_default();
+            return Ok(Some(Frame { number, body, offset }));
         }
         self.stream.keep(core::mem::take(&mut self.block));
         Ok(None)

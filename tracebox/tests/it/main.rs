@@ -6,4 +6,5 @@ mod daemon;
 mod failures;
 mod record;
 mod tools;
+mod trace;
 mod world;

@@ -1,0 +1,116 @@
+use std::ffi::OsString;
+use std::io::Read;
+
+use protos::Trace;
+use protozero::text;
+
+use super::{Print, Printer, Stop, packet_type, range};
+
+const TRACE: &str = "\
+packet { timestamp: 7 trusted_uid: 3 clock_snapshot { clocks { clock_id: 6 timestamp: 8 } } }
+packet { }
+packet { timestamp: 9 trace_config { buffers { size_kb: 4 } unique_session_name: 'it\\'s' } }
+";
+
+fn encoded(text: &str) -> Vec<u8> {
+    let options = text::Options::default();
+    text::parse(Trace::DESCRIPTOR, text.as_bytes(), &options).unwrap()
+}
+
+/// A file that is read in pieces.
+struct Dribble<'b>(&'b [u8], usize);
+
+impl Read for Dribble<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let len = self.1.min(out.len());
+        (&mut self.0).take(len as u64).read(out)
+    }
+}
+
+/// What is printed of `trace`, and what is wrong with it.
+fn print(trace: &[u8], packet: Option<(u64, u64)>, single_line: bool) -> (String, Option<String>) {
+    let args = Print { file: OsString::new(), descriptors: None, packet, single_line };
+    let mut seen = None;
+    for piece in [1, 3, trace.len().max(1)] {
+        let mut out = Vec::new();
+        let mut printer = Printer::new(packet_type(None).unwrap(), &args, &mut out);
+        let ended = printer.run(Dribble(trace, piece));
+        let broken = printer.broken.map(|(count, first)| format!("{count}: {first}"));
+        let why = match ended {
+            Ok(()) => broken,
+            Err(Stop::Input(why)) => Some(why),
+            Err(Stop::Output(error)) => panic!("{error}"),
+        };
+        let result = (String::from_utf8(out).unwrap(), why);
+        assert_eq!(*seen.get_or_insert_with(|| result.clone()), result);
+    }
+    seen.unwrap()
+}
+
+#[test]
+fn packets_with_their_places() {
+    let (text, why) = print(&encoded(TRACE), None, false);
+    assert_eq!(why, None);
+    assert_eq!(
+        text,
+        "# packet 0: 12 bytes at 2\n\
+         packet {\n  trusted_uid: 3\n  clock_snapshot {\n    clocks {\n      clock_id: 6\n      timestamp: 8\n    }\n  }\n  timestamp: 7\n}\n\
+         # packet 1: 0 bytes at 16\n\
+         packet {\n}\n\
+         # packet 2: 16 bytes at 18\n\
+         packet {\n  timestamp: 9\n  trace_config {\n    buffers {\n      size_kb: 4\n    }\n    unique_session_name: \"it\\'s\"\n  }\n}\n"
+    );
+    assert_eq!(encoded(&text), encoded(TRACE));
+}
+
+#[test]
+fn some_packets_in_a_line_each() {
+    let trace = encoded(TRACE);
+    let (text, _) = print(&trace, Some((1, 3)), true);
+    assert_eq!(text.lines().count(), 2);
+    assert!(text.starts_with("packet {  }  # packet 1: 0 bytes at 16\n"), "{text}");
+    assert_eq!(print(&trace, Some((3, 9)), false), (String::new(), None));
+    let (text, why) = print(&trace[..20], Some((0, 1)), true);
+    assert_eq!((text.lines().count(), why), (1, None), "what comes after is not looked at");
+}
+
+#[test]
+fn what_the_schema_does_not_know() {
+    let trace = b"\x0a\x05\xf8\xff\xff\x0f\x01\x12\x02hi";
+    let (text, why) = print(trace, None, true);
+    assert_eq!(why, None);
+    assert_eq!(
+        text,
+        "packet { 4194303: 1 }  # packet 0: 5 bytes at 2\n# field 2 of the trace, 2 bytes\n"
+    );
+}
+
+#[test]
+fn broken_traces() {
+    let trace = encoded(TRACE);
+    let cut = print(&trace[..20], None, true);
+    assert_eq!(cut.0.lines().count(), 2);
+    assert_eq!(
+        cut.1.as_deref(),
+        Some("the trace breaks off: the input ends inside a field at byte 16")
+    );
+    let text = print(b"hello", None, true).1.unwrap();
+    assert!(text.starts_with("this is no trace: "), "{text}");
+    // A broken packet between whole ones.
+    let broken = [&trace[..16], b"\x0a\x02\x12\x7f", &trace[16..]].concat();
+    let (text, why) = print(&broken, None, true);
+    assert_eq!(text.lines().count(), 4);
+    assert_eq!(why.as_deref(), Some("1: packet 2: the input ends inside a field at byte 18"));
+    assert_eq!(print(b"", None, true), (String::new(), None));
+}
+
+#[test]
+fn ranges() {
+    assert_eq!(range("3"), Ok((3, 4)));
+    assert_eq!(range("3..5"), Ok((3, 5)));
+    assert_eq!(range("3.."), Ok((3, u64::MAX)));
+    assert_eq!(range("..5"), Ok((0, 5)));
+    assert!(range("").is_err());
+    assert!(range("a..5").is_err());
+    assert!(range("-1").is_err());
+}
