@@ -121,11 +121,16 @@ impl Context<'_> {
             Kind::Enum(id) => self.schema.enums[id.0].file,
             _ => return None,
         };
-        self.gate_file(file)
+        self.area(file)
     }
 
     /// The attribute of what needs `file` and may lie in another area.
     pub fn gate_file(&self, file: usize) -> TokenStream {
+        self.area(file).iter().map(|f| quote! { #[cfg(feature = #f)] }).collect()
+    }
+
+    /// The feature of `file`, if it lies in another area.
+    fn area(&self, file: usize) -> Option<&str> {
         let feature = |file: usize| self.config.feature(&self.schema.files[file].path);
         feature(file).filter(|theirs| feature(self.file) != Some(theirs))
     }
