@@ -60,12 +60,13 @@ macro_rules! __reader {
         /// all but its own; `table()` reads them all in one pass. Of a singular field the last
         /// occurrence counts, also where it is a message: only owned messages are merged.
         $(#[$doc])*
+        #[allow(dead_code, reason = "made for whoever needs it")]
         #[derive(Clone, Copy, Debug)]
         pub struct $reader<'a> {
             bytes: &'a [u8],
         }
 
-        #[allow(deprecated, clippy::all, reason = "a table of fields, whatever they are")]
+        #[allow(dead_code, deprecated, non_snake_case, clippy::all, reason = "as above")]
         impl<'a> $reader<'a> {
             /// Reads the message encoded in `bytes`.
             #[inline]
@@ -185,6 +186,7 @@ macro_rules! __reader {
         }
 
         #[doc = ::core::concat!("A field of a `", $full, "`.")]
+        #[allow(dead_code, reason = "as above")]
         #[derive(Clone, Copy, Debug)]
         pub enum $field<'a> {
             $($($(#[$one_meta])* $One($one_type),)*)?
@@ -229,6 +231,7 @@ macro_rules! __reader {
                 }))
             }
 
+            #[inline]
             fn knows(tag: u32) -> bool {
                 match tag {
                     $($($(#[$one_meta])* $one_tag => true,)*)?
@@ -240,6 +243,7 @@ macro_rules! __reader {
         }
 
         #[doc = ::core::concat!("A `", $full, "` as a struct; borrows all of it.")]
+        #[allow(dead_code, non_snake_case, reason = "as above")]
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $table<'a> {
             $($(

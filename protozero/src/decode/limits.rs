@@ -1,4 +1,5 @@
-//! What owned decoding may cost. Readers need none of this: they neither recurse nor allocate.
+//! What owned decoding may cost. Readers need none of this: they neither recurse nor allocate; for
+//! those who do while they read there is [`Limits`](super::Limits).
 
 use core::cell::Cell;
 

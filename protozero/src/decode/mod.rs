@@ -15,6 +15,7 @@ mod fields;
 mod frames;
 mod group;
 pub mod kind;
+mod limited;
 pub mod limits;
 mod named;
 mod packed;
@@ -29,6 +30,7 @@ pub use field::{Field, Value};
 pub use fields::{Fields, Malformed};
 #[cfg(feature = "alloc")]
 pub use frames::{FRAME_BYTES_MAX, Frame, FrameReader, Frames};
+pub use limited::{Budget, LimitedReader, Limits};
 pub use limits::DecodeContext;
 pub use named::{Elements, Repeated, Table, Unknown, UnknownIter, last, last_of, table};
 pub use packed::{PackedFixed32, PackedFixed64, PackedVarint};

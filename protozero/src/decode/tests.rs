@@ -8,6 +8,8 @@ use crate::error::DecodeErrorKind::{self, *};
 #[cfg(feature = "alloc")]
 mod frames;
 #[cfg(feature = "alloc")]
+mod named;
+#[cfg(feature = "alloc")]
 mod scattered;
 
 /// All fields, or the error that ends them.
@@ -235,4 +237,31 @@ fn groups_of_typed_readers() {
     assert_eq!(fields.group(0x0b), Err(Malformed));
     assert_eq!(fields.fail(), EndGroup.at(6));
     assert_eq!(fields.next_tag(), Ok(None));
+}
+
+#[test]
+fn limits_of_a_walk() {
+    let limits = super::Limits { bytes_max: 9, depth_max: 2, fields_max: 5 };
+    let too_large = limits.budget().reader(&[0; 10]).map(|_| ());
+    assert_eq!(too_large, Err(TooLarge.at(0)));
+
+    // 1 { 2 { 1: 5  3 {} } }, the outer ones with a length and as a group.
+    let bytes = [0x0a, 7, 0x13, 8, 5, 0x1a, 0, 0x14];
+    let bytes = [&bytes[..], &[0x80]].concat();
+    let budget = limits.budget();
+    let mut outer = budget.reader(&bytes).unwrap();
+    let field = outer.next_field().unwrap().unwrap();
+    let mut middle = outer.nested(&field).unwrap();
+    let field = middle.next_field().unwrap().unwrap();
+    let mut inner = middle.nested(&field).unwrap();
+    assert_eq!(inner.position(), 3);
+    let number = inner.next_field().unwrap().unwrap();
+    assert_eq!(inner.nested(&number).map(|_| ()), Err(WireTypeMismatch.at(5)));
+    let field = inner.next_field().unwrap().unwrap();
+    assert_eq!(inner.nested(&field).map(|_| ()), Err(TooDeep.at(7)));
+    assert_eq!(inner.next_field(), Ok(None));
+    assert_eq!(middle.next_field(), Err(Truncated.at(8)), "the fifth field");
+    assert_eq!(middle.next_field(), Ok(None));
+    assert_eq!(outer.next_field(), Ok(None));
+    assert_eq!(budget.reader(&[8, 1]).unwrap().next_field(), Err(TooManyElements.at(0)));
 }
