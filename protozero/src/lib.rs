@@ -89,7 +89,6 @@ pub mod descriptor;
 #[cfg(feature = "text")]
 pub mod dynamic;
 pub mod encode;
-#[cfg(feature = "alloc")]
 mod enumeration;
 mod error;
 #[cfg(feature = "alloc")]
@@ -115,11 +114,12 @@ pub mod wire;
 pub use decode::FrameReader;
 pub use decode::{DecodeContext, Field, Reader, ScatteredReader, Value};
 pub use encode::{OpenSlots, Range, Scope, Sink, Slot, Stream, StreamOf};
+pub use enumeration::Enumeration;
 pub use error::{DecodeError, DecodeErrorKind, WriteError};
 #[cfg(feature = "alloc")]
 pub use extension::{Extendable, Extension};
 #[cfg(feature = "alloc")]
-pub use message::{Enumeration, Message, MessageView, Output};
+pub use message::{Message, MessageView, Output};
 #[cfg(feature = "derive")]
 pub use protozero_derive::{Enumeration, Message, MessageView, Oneof};
 pub use rt::Writer;

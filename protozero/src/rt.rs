@@ -9,9 +9,8 @@ pub use crate::decode::{
     last, last_of, table,
 };
 pub use crate::encode::Scope;
+pub use crate::enumeration::debug_enum;
 pub use crate::error::{DecodeError, DecodeErrorKind, WriteError};
-#[cfg(feature = "alloc")]
-pub use crate::message::debug_enum;
 #[cfg(feature = "alloc")]
 pub use crate::owned;
 pub use crate::service::CallError;

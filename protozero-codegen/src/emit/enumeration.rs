@@ -52,7 +52,7 @@ pub(super) fn emit(cx: &Context<'_>, id: EnumId) -> TokenStream {
         impl core::fmt::Debug for #name {
             #[inline]
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                protozero::message::debug_enum(*self, f)
+                protozero::rt::debug_enum(*self, f)
             }
         }
     }

@@ -27,7 +27,7 @@ impl Default for TreeLeafKind {
 
 impl core::fmt::Debug for TreeLeafKind {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -55,7 +55,7 @@ impl Default for TreeLeafSelf {
 
 impl core::fmt::Debug for TreeLeafSelf {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -27,7 +27,7 @@ impl Default for ThreeMode {
 
 impl core::fmt::Debug for ThreeMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

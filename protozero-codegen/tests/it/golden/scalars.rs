@@ -37,7 +37,7 @@ impl Default for Level {
 
 impl core::fmt::Debug for Level {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

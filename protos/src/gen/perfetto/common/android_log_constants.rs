@@ -40,7 +40,7 @@ impl Default for AndroidLogId {
 
 impl core::fmt::Debug for AndroidLogId {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -83,6 +83,6 @@ impl Default for AndroidLogPriority {
 
 impl core::fmt::Debug for AndroidLogPriority {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }

@@ -53,6 +53,6 @@ impl Default for BuiltinClock {
 
 impl core::fmt::Debug for BuiltinClock {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }

@@ -63,7 +63,7 @@ impl Default for FieldDescriptorProtoType {
 
 impl core::fmt::Debug for FieldDescriptorProtoType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -96,7 +96,7 @@ impl Default for FieldDescriptorProtoLabel {
 
 impl core::fmt::Debug for FieldDescriptorProtoLabel {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

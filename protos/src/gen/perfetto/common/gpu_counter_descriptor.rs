@@ -43,7 +43,7 @@ impl Default for GpuCounterDescriptorGpuCounterGroup {
 
 impl core::fmt::Debug for GpuCounterDescriptorGpuCounterGroup {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -152,7 +152,7 @@ impl Default for GpuCounterDescriptorMeasureUnit {
 
 impl core::fmt::Debug for GpuCounterDescriptorMeasureUnit {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -185,7 +185,7 @@ impl Default for GpuCounterDescriptorGpuCounterSpecValueDirection {
 
 impl core::fmt::Debug for GpuCounterDescriptorGpuCounterSpecValueDirection {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -35,7 +35,7 @@ impl Default for ObservableEventsType {
 
 impl core::fmt::Debug for ObservableEventsType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -66,7 +66,7 @@ impl Default for ObservableEventsDataSourceInstanceState {
 
 impl core::fmt::Debug for ObservableEventsDataSourceInstanceState {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

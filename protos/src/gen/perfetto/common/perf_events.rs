@@ -69,7 +69,7 @@ impl Default for PerfEventsCounter {
 
 impl core::fmt::Debug for PerfEventsCounter {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -106,7 +106,7 @@ impl Default for PerfEventsPerfClock {
 
 impl core::fmt::Debug for PerfEventsPerfClock {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -141,7 +141,7 @@ impl Default for PerfEventsEventModifier {
 
 impl core::fmt::Debug for PerfEventsEventModifier {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

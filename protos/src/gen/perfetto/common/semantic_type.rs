@@ -32,6 +32,6 @@ impl Default for SemanticType {
 
 impl core::fmt::Debug for SemanticType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }

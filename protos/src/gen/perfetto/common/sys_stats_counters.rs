@@ -102,7 +102,7 @@ impl Default for MeminfoCounters {
 
 impl core::fmt::Debug for MeminfoCounters {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -507,6 +507,6 @@ impl Default for VmstatCounters {
 
 impl core::fmt::Debug for VmstatCounters {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }

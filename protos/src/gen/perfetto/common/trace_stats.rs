@@ -33,7 +33,7 @@ impl Default for TraceStatsFinalFlushOutcome {
 
 impl core::fmt::Debug for TraceStatsFinalFlushOutcome {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -31,7 +31,7 @@ impl Default for DataSourceConfigSessionInitiator {
 
 impl core::fmt::Debug for DataSourceConfigSessionInitiator {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -69,7 +69,7 @@ impl Default for DataSourceConfigBufferExhaustedPolicy {
 
 impl core::fmt::Debug for DataSourceConfigBufferExhaustedPolicy {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

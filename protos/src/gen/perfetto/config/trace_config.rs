@@ -33,7 +33,7 @@ impl Default for TraceConfigLockdownModeOperation {
 
 impl core::fmt::Debug for TraceConfigLockdownModeOperation {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -64,7 +64,7 @@ impl Default for TraceConfigCompressionType {
 
 impl core::fmt::Debug for TraceConfigCompressionType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -97,7 +97,7 @@ impl Default for TraceConfigStatsdLogging {
 
 impl core::fmt::Debug for TraceConfigStatsdLogging {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -132,7 +132,7 @@ impl Default for TraceConfigWriteFlushMode {
 
 impl core::fmt::Debug for TraceConfigWriteFlushMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -165,7 +165,7 @@ impl Default for TraceConfigFFlushMode {
 
 impl core::fmt::Debug for TraceConfigFFlushMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -201,7 +201,7 @@ impl Default for TraceConfigBufferConfigFillPolicy {
 
 impl core::fmt::Debug for TraceConfigBufferConfigFillPolicy {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -232,7 +232,7 @@ impl Default for TraceConfigBufferConfigExperimentalMode {
 
 impl core::fmt::Debug for TraceConfigBufferConfigExperimentalMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -270,7 +270,7 @@ impl Default for TraceConfigTriggerConfigTriggerMode {
 
 impl core::fmt::Debug for TraceConfigTriggerConfigTriggerMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -309,7 +309,7 @@ impl Default for TraceConfigTraceFilterStringFilterPolicy {
 
 impl core::fmt::Debug for TraceConfigTraceFilterStringFilterPolicy {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -30,7 +30,7 @@ impl Default for SyncClockRequestPhase {
 
 impl core::fmt::Debug for SyncClockRequestPhase {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -35,7 +35,7 @@ impl Default for VmCursorEnum {
 
 impl core::fmt::Debug for VmCursorEnum {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -68,7 +68,7 @@ impl Default for VmInstructionAbortLevel {
 
 impl core::fmt::Debug for VmInstructionAbortLevel {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

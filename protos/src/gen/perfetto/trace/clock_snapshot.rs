@@ -43,7 +43,7 @@ impl Default for ClockSnapshotClockBuiltinClocks {
 
 impl core::fmt::Debug for ClockSnapshotClockBuiltinClocks {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

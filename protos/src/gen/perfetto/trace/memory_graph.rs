@@ -35,7 +35,7 @@ impl Default for MemoryTrackerSnapshotLevelOfDetail {
 
 impl core::fmt::Debug for MemoryTrackerSnapshotLevelOfDetail {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -70,7 +70,7 @@ impl Default for MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUn
 impl core::fmt::Debug
 for MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

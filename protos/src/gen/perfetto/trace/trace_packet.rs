@@ -35,7 +35,7 @@ impl Default for TracePacketSequenceFlags {
 
 impl core::fmt::Debug for TracePacketSequenceFlags {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -82,7 +82,7 @@ impl Default for TracePacketDataLossReason {
 
 impl core::fmt::Debug for TracePacketDataLossReason {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

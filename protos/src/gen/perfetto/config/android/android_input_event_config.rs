@@ -31,7 +31,7 @@ impl Default for AndroidInputEventConfigTraceMode {
 
 impl core::fmt::Debug for AndroidInputEventConfigTraceMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -64,7 +64,7 @@ impl Default for AndroidInputEventConfigTraceLevel {
 
 impl core::fmt::Debug for AndroidInputEventConfigTraceLevel {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

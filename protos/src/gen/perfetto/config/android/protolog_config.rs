@@ -41,7 +41,7 @@ impl Default for ProtoLogLevel {
 
 impl core::fmt::Debug for ProtoLogLevel {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -69,7 +69,7 @@ impl Default for ProtoLogConfigTracingMode {
 
 impl core::fmt::Debug for ProtoLogConfigTracingMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -39,7 +39,7 @@ impl Default for SurfaceFlingerLayersConfigMode {
 
 impl core::fmt::Debug for SurfaceFlingerLayersConfigMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -82,7 +82,7 @@ impl Default for SurfaceFlingerLayersConfigTraceFlag {
 
 impl core::fmt::Debug for SurfaceFlingerLayersConfigTraceFlag {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -33,7 +33,7 @@ impl Default for SurfaceFlingerTransactionsConfigMode {
 
 impl core::fmt::Debug for SurfaceFlingerTransactionsConfigMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -35,7 +35,7 @@ impl Default for WindowManagerConfigLogFrequency {
 
 impl core::fmt::Debug for WindowManagerConfigLogFrequency {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -70,7 +70,7 @@ impl Default for WindowManagerConfigLogLevel {
 
 impl core::fmt::Debug for WindowManagerConfigLogLevel {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -103,7 +103,7 @@ impl Default for WindowManagerConfigLogMode {
 
 impl core::fmt::Debug for WindowManagerConfigLogMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -28,7 +28,7 @@ impl Default for EtwConfigKernelFlag {
 
 impl core::fmt::Debug for EtwConfigKernelFlag {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -33,7 +33,7 @@ impl Default for FtraceConfigKsymsMemPolicy {
 
 impl core::fmt::Debug for FtraceConfigKsymsMemPolicy {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -68,7 +68,7 @@ impl Default for FtraceConfigKprobeEventKprobeType {
 
 impl core::fmt::Debug for FtraceConfigKprobeEventKprobeType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -101,7 +101,7 @@ impl Default for FtraceConfigTracefsOptionState {
 
 impl core::fmt::Debug for FtraceConfigTracefsOptionState {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -35,7 +35,7 @@ impl Default for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNam
 impl core::fmt::Debug
 for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

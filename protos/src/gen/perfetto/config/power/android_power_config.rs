@@ -39,7 +39,7 @@ impl Default for AndroidPowerConfigBatteryCounters {
 
 impl core::fmt::Debug for AndroidPowerConfigBatteryCounters {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

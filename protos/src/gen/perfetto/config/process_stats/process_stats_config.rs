@@ -35,7 +35,7 @@ impl Default for ProcessStatsConfigQuirks {
 
 impl core::fmt::Debug for ProcessStatsConfigQuirks {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

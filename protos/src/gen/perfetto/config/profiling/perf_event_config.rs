@@ -37,7 +37,7 @@ impl Default for PerfEventConfigUnwindMode {
 
 impl core::fmt::Debug for PerfEventConfigUnwindMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -53,7 +53,7 @@ impl Default for SmapsConfigVmaField {
 
 impl core::fmt::Debug for SmapsConfigVmaField {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -88,7 +88,7 @@ impl Default for RedactionRuleMatchMode {
 
 impl core::fmt::Debug for RedactionRuleMatchMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -2479,6 +2479,6 @@ impl Default for AtomId {
 
 impl core::fmt::Debug for AtomId {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }

@@ -35,7 +35,7 @@ impl Default for AndroidAflagsFlagPermission {
 
 impl core::fmt::Debug for AndroidAflagsFlagPermission {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -70,7 +70,7 @@ impl Default for AndroidAflagsValuePickedFrom {
 
 impl core::fmt::Debug for AndroidAflagsValuePickedFrom {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -105,7 +105,7 @@ impl Default for AndroidAflagsFlagStorageBackend {
 
 impl core::fmt::Debug for AndroidAflagsFlagStorageBackend {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -138,7 +138,7 @@ impl Default for AndroidAflagsFlagType {
 
 impl core::fmt::Debug for AndroidAflagsFlagType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -57,7 +57,7 @@ impl Default for GraphicsFrameEventBufferEventType {
 
 impl core::fmt::Debug for GraphicsFrameEventBufferEventType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

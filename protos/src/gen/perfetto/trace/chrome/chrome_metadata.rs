@@ -35,7 +35,7 @@ impl Default for BackgroundTracingMetadataTriggerRuleTriggerType {
 
 impl core::fmt::Debug for BackgroundTracingMetadataTriggerRuleTriggerType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -76,7 +76,7 @@ impl Default for BackgroundTracingMetadataTriggerRuleNamedRuleEventType {
 
 impl core::fmt::Debug for BackgroundTracingMetadataTriggerRuleNamedRuleEventType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -30,7 +30,7 @@ impl Default for ChromeTracedValueNestedType {
 
 impl core::fmt::Debug for ChromeTracedValueNestedType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -61,7 +61,7 @@ impl Default for ChromeLegacyJsonTraceTraceType {
 
 impl core::fmt::Debug for ChromeLegacyJsonTraceTraceType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

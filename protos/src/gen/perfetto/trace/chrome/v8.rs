@@ -43,7 +43,7 @@ impl Default for InternedV8JsScriptType {
 
 impl core::fmt::Debug for InternedV8JsScriptType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -126,7 +126,7 @@ impl Default for InternedV8JsFunctionKind {
 
 impl core::fmt::Debug for InternedV8JsFunctionKind {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -165,7 +165,7 @@ impl Default for V8JsCodeTier {
 
 impl core::fmt::Debug for V8JsCodeTier {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -212,7 +212,7 @@ impl Default for V8InternalCodeType {
 
 impl core::fmt::Debug for V8InternalCodeType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -245,7 +245,7 @@ impl Default for V8WasmCodeTier {
 
 impl core::fmt::Debug for V8WasmCodeTier {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -105,7 +105,7 @@ impl Default for CSwitchEtwEventOldThreadWaitReason {
 
 impl core::fmt::Debug for CSwitchEtwEventOldThreadWaitReason {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -136,7 +136,7 @@ impl Default for CSwitchEtwEventOldThreadWaitMode {
 
 impl core::fmt::Debug for CSwitchEtwEventOldThreadWaitMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -179,7 +179,7 @@ impl Default for CSwitchEtwEventOldThreadState {
 
 impl core::fmt::Debug for CSwitchEtwEventOldThreadState {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -212,7 +212,7 @@ impl Default for ReadyThreadEtwEventAdjustReason {
 
 impl core::fmt::Debug for ReadyThreadEtwEventAdjustReason {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -247,7 +247,7 @@ impl Default for ReadyThreadEtwEventTraceFlag {
 
 impl core::fmt::Debug for ReadyThreadEtwEventTraceFlag {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

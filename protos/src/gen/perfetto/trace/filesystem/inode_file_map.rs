@@ -35,7 +35,7 @@ impl Default for InodeFileMapEntryType {
 
 impl core::fmt::Debug for InodeFileMapEntryType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

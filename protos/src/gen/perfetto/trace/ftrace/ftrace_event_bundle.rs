@@ -39,7 +39,7 @@ impl Default for FtraceClock {
 
 impl core::fmt::Debug for FtraceClock {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

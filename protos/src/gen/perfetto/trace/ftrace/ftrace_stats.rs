@@ -65,7 +65,7 @@ impl Default for FtraceParseStatus {
 
 impl core::fmt::Debug for FtraceParseStatus {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -98,7 +98,7 @@ impl Default for FtraceStatsPhase {
 
 impl core::fmt::Debug for FtraceStatsPhase {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

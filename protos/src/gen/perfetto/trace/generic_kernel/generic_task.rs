@@ -47,7 +47,7 @@ impl Default for GenericKernelTaskStateEventTaskStateEnum {
 
 impl core::fmt::Debug for GenericKernelTaskStateEventTaskStateEnum {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

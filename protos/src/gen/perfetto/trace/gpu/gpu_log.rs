@@ -41,7 +41,7 @@ impl Default for GpuLogSeverity {
 
 impl core::fmt::Debug for GpuLogSeverity {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

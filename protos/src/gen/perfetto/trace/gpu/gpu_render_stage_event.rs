@@ -39,7 +39,7 @@ impl Default for InternedGraphicsContextApi {
 
 impl core::fmt::Debug for InternedGraphicsContextApi {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -72,7 +72,7 @@ impl Default for InternedGpuRenderStageSpecificationRenderStageCategory {
 
 impl core::fmt::Debug for InternedGpuRenderStageSpecificationRenderStageCategory {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -41,7 +41,7 @@ impl Default for VulkanMemoryEventSource {
 
 impl core::fmt::Debug for VulkanMemoryEventSource {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -80,7 +80,7 @@ impl Default for VulkanMemoryEventOperation {
 
 impl core::fmt::Debug for VulkanMemoryEventOperation {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -119,7 +119,7 @@ impl Default for VulkanMemoryEventAllocationScope {
 
 impl core::fmt::Debug for VulkanMemoryEventAllocationScope {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

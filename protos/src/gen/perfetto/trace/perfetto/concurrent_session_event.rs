@@ -39,7 +39,7 @@ impl Default for ConcurrentSessionEventState {
 
 impl core::fmt::Debug for ConcurrentSessionEventState {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

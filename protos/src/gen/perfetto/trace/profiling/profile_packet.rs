@@ -33,7 +33,7 @@ impl Default for ProfilePacketProcessHeapSamplesClientError {
 
 impl core::fmt::Debug for ProfilePacketProcessHeapSamplesClientError {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -72,7 +72,7 @@ impl Default for ProfilingCpuMode {
 
 impl core::fmt::Debug for ProfilingCpuMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -131,7 +131,7 @@ impl Default for ProfilingStackUnwindError {
 
 impl core::fmt::Debug for ProfilingStackUnwindError {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -168,7 +168,7 @@ impl Default for PerfSampleSampleSkipReason {
 
 impl core::fmt::Debug for PerfSampleSampleSkipReason {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -199,7 +199,7 @@ impl Default for PerfSampleProducerEventDataSourceStopReason {
 
 impl core::fmt::Debug for PerfSampleProducerEventDataSourceStopReason {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

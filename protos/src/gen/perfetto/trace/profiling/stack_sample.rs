@@ -39,7 +39,7 @@ impl Default for StackSampleMode {
 
 impl core::fmt::Debug for StackSampleMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -86,7 +86,7 @@ impl Default for StackSampleUnit {
 
 impl core::fmt::Debug for StackSampleUnit {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -119,7 +119,7 @@ impl Default for StackSampleCounterDescriptorScope {
 
 impl core::fmt::Debug for StackSampleCounterDescriptorScope {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -41,7 +41,7 @@ impl Default for SysStatsPsiSamplePsiResource {
 
 impl core::fmt::Debug for SysStatsPsiSamplePsiResource {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -61,7 +61,7 @@ impl Default for ChromeCompositorSchedulerAction {
 
 impl core::fmt::Debug for ChromeCompositorSchedulerAction {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -101,7 +101,7 @@ impl Default for ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode {
 
 impl core::fmt::Debug for ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -137,7 +137,7 @@ impl Default for ChromeCompositorStateMachineMajorStateBeginImplFrameState {
 
 impl core::fmt::Debug for ChromeCompositorStateMachineMajorStateBeginImplFrameState {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -173,7 +173,7 @@ impl Default for ChromeCompositorStateMachineMajorStateBeginMainFrameState {
 
 impl core::fmt::Debug for ChromeCompositorStateMachineMajorStateBeginMainFrameState {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -213,7 +213,7 @@ impl Default for ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState {
 
 impl core::fmt::Debug for ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -252,7 +252,7 @@ impl Default for ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutStat
 impl core::fmt::Debug
 for ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -287,7 +287,7 @@ impl Default for ChromeCompositorStateMachineMinorStateTreePriority {
 
 impl core::fmt::Debug for ChromeCompositorStateMachineMinorStateTreePriority {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -321,7 +321,7 @@ impl Default for ChromeCompositorStateMachineMinorStateScrollHandlerState {
 
 impl core::fmt::Debug for ChromeCompositorStateMachineMinorStateScrollHandlerState {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -356,7 +356,7 @@ impl Default for BeginFrameArgsBeginFrameArgsType {
 
 impl core::fmt::Debug for BeginFrameArgsBeginFrameArgsType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -387,7 +387,7 @@ impl Default for BeginImplFrameArgsState {
 
 impl core::fmt::Debug for BeginImplFrameArgsState {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

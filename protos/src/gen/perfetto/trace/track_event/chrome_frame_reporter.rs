@@ -37,7 +37,7 @@ impl Default for ChromeFrameReporterState {
 
 impl core::fmt::Debug for ChromeFrameReporterState {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -72,7 +72,7 @@ impl Default for ChromeFrameReporterFrameDropReason {
 
 impl core::fmt::Debug for ChromeFrameReporterFrameDropReason {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -109,7 +109,7 @@ impl Default for ChromeFrameReporterScrollState {
 
 impl core::fmt::Debug for ChromeFrameReporterScrollState {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -137,7 +137,7 @@ impl Default for ChromeFrameReporterFrameType {
 
 impl core::fmt::Debug for ChromeFrameReporterFrameType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

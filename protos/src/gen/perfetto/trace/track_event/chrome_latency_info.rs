@@ -53,7 +53,7 @@ impl Default for ChromeLatencyInfoStep {
 
 impl core::fmt::Debug for ChromeLatencyInfoStep {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -110,7 +110,7 @@ impl Default for ChromeLatencyInfoLatencyComponentType {
 
 impl core::fmt::Debug for ChromeLatencyInfoLatencyComponentType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -151,7 +151,7 @@ impl Default for ChromeLatencyInfoInputType {
 
 impl core::fmt::Debug for ChromeLatencyInfoInputType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -105,7 +105,7 @@ impl Default for ChromeLegacyIpcMessageClass {
 
 impl core::fmt::Debug for ChromeLegacyIpcMessageClass {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -33,7 +33,7 @@ impl Default for CounterDescriptorBuiltinCounterType {
 
 impl core::fmt::Debug for CounterDescriptorBuiltinCounterType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -68,7 +68,7 @@ impl Default for CounterDescriptorUnit {
 
 impl core::fmt::Debug for CounterDescriptorUnit {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

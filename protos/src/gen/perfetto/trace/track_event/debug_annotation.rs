@@ -33,7 +33,7 @@ impl Default for DebugAnnotationNestedValueNestedType {
 
 impl core::fmt::Debug for DebugAnnotationNestedValueNestedType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -43,7 +43,7 @@ impl Default for LogMessagePriority {
 
 impl core::fmt::Debug for LogMessagePriority {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

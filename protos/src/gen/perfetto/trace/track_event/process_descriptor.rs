@@ -45,7 +45,7 @@ impl Default for ProcessDescriptorChromeProcessType {
 
 impl core::fmt::Debug for ProcessDescriptorChromeProcessType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -55,7 +55,7 @@ impl Default for ThreadDescriptorChromeThreadType {
 
 impl core::fmt::Debug for ThreadDescriptorChromeThreadType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

@@ -35,7 +35,7 @@ impl Default for TrackDescriptorChildTracksOrdering {
 
 impl core::fmt::Debug for TrackDescriptorChildTracksOrdering {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -70,7 +70,7 @@ impl Default for TrackDescriptorSiblingMergeBehavior {
 
 impl core::fmt::Debug for TrackDescriptorSiblingMergeBehavior {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -101,7 +101,7 @@ impl Default for TrackDescriptorProcessOrdering {
 
 impl core::fmt::Debug for TrackDescriptorProcessOrdering {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -132,7 +132,7 @@ impl Default for TrackDescriptorThreadOrdering {
 
 impl core::fmt::Debug for TrackDescriptorThreadOrdering {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 

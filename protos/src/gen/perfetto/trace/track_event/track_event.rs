@@ -44,7 +44,7 @@ impl Default for TrackEventType {
 
 impl core::fmt::Debug for TrackEventType {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -79,7 +79,7 @@ impl Default for TrackEventLegacyEventFlowDirection {
 
 impl core::fmt::Debug for TrackEventLegacyEventFlowDirection {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
@@ -114,7 +114,7 @@ impl Default for TrackEventLegacyEventInstantEventScope {
 
 impl core::fmt::Debug for TrackEventLegacyEventInstantEventScope {
     #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
+        protozero::rt::debug_enum(*self, f)
     }
 }
 
