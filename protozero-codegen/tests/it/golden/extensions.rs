@@ -89,43 +89,24 @@ impl BaseWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.ext.Base` where it lies, field by field.
-pub type BaseReader<'a> = rt::TypedReader<'a, BaseField<'a>>;
-/// A field of a `cases.ext.Base`.
-#[derive(Clone, Copy, Debug)]
-pub enum BaseField<'a> {
-    Id(i32),
-    Name(&'a str),
-    /// A group: a message between two tags.
-    Part(BasePartReader<'a>),
-    Shades(Shade),
-    Shade(Shade),
-    ByName(BaseByNameEntryReader<'a>),
-    Children(BaseChildrenEntryReader<'a>),
-    Other(BaseReader<'a>),
-    Choice(BaseChoiceReader<'a>),
-    Of(Shade),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BaseField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Id(f.int32()?),
-            18 => Self::Name(f.string()?),
-            26 => Self::Part(BasePartReader::new(f.bytes()?)),
-            32 => Self::Shades(Shade(f.enumeration()?)),
-            34 => return rt::run(f, 32),
-            40 => Self::Shade(Shade(f.enumeration()?)),
-            50 => Self::ByName(BaseByNameEntryReader::new(f.bytes()?)),
-            58 => Self::Children(BaseChildrenEntryReader::new(f.bytes()?)),
-            66 => Self::Other(BaseReader::new(f.bytes()?)),
-            74 => Self::Choice(BaseChoiceReader::new(f.bytes()?)),
-            80 => Self::Of(Shade(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.ext.Base": BaseReader, BaseField, BaseTable;
+    one {
+        Id(i32) id = 8 as Int32;
+        Name(&'a str) name = 18 as String;
+        /// A group: a message between two tags.
+        Part(BasePartReader<'a>) part = 27 as Group;
+        Shade(Shade) shade = 40 as Enumeration;
+    }
+    many {
+        Shades(Shade) shades = 32 | 34 as Enumeration;
+        ByName(BaseByNameEntryReader<'a>) by_name = 50 as Message;
+        Children(BaseChildrenEntryReader<'a>) children = 58 as Message;
+    }
+    oneof pick {
+        Other(BaseReader<'a>) other = 66 as Message;
+        Choice(BaseChoiceReader<'a>) choice = 75 as Group;
+        Of(Shade) of = 80 as Enumeration;
     }
 }
 
@@ -172,25 +153,13 @@ impl BasePartWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.ext.Base.Part` where it lies, field by field.
-pub type BasePartReader<'a> = rt::TypedReader<'a, BasePartField<'a>>;
-/// A field of a `cases.ext.Base.Part`.
-#[derive(Clone, Copy, Debug)]
-pub enum BasePartField<'a> {
-    Weight(i32),
-    Screw(BasePartScrewReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BasePartField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Weight(f.int32()?),
-            18 => Self::Screw(BasePartScrewReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.ext.Base.Part": BasePartReader, BasePartField, BasePartTable;
+    one {
+        Weight(i32) weight = 8 as Int32;
+    }
+    many {
+        Screw(BasePartScrewReader<'a>) screw = 19 as Group;
     }
 }
 
@@ -226,23 +195,10 @@ impl BasePartScrewWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.ext.Base.Part.Screw` where it lies, field by field.
-pub type BasePartScrewReader<'a> = rt::TypedReader<'a, BasePartScrewField<'a>>;
-/// A field of a `cases.ext.Base.Part.Screw`.
-#[derive(Clone, Copy, Debug)]
-pub enum BasePartScrewField<'a> {
-    Size(u32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BasePartScrewField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Size(f.uint32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.ext.Base.Part.Screw": BasePartScrewReader, BasePartScrewField, BasePartScrewTable;
+    one {
+        Size(u32) size = 8 as Uint32;
     }
 }
 
@@ -277,25 +233,11 @@ impl BaseByNameEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.ext.Base.ByNameEntry` where it lies, field by field.
-pub type BaseByNameEntryReader<'a> = rt::TypedReader<'a, BaseByNameEntryField<'a>>;
-/// A field of a `cases.ext.Base.ByNameEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum BaseByNameEntryField<'a> {
-    Key(&'a str),
-    Value(Shade),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BaseByNameEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            10 => Self::Key(f.string()?),
-            16 => Self::Value(Shade(f.enumeration()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.ext.Base.ByNameEntry": BaseByNameEntryReader, BaseByNameEntryField, BaseByNameEntryTable;
+    one {
+        Key(&'a str) key = 10 as String;
+        Value(Shade) value = 16 as Enumeration;
     }
 }
 
@@ -323,25 +265,11 @@ impl BaseChildrenEntryWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.ext.Base.ChildrenEntry` where it lies, field by field.
-pub type BaseChildrenEntryReader<'a> = rt::TypedReader<'a, BaseChildrenEntryField<'a>>;
-/// A field of a `cases.ext.Base.ChildrenEntry`.
-#[derive(Clone, Copy, Debug)]
-pub enum BaseChildrenEntryField<'a> {
-    Key(i32),
-    Value(BaseReader<'a>),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BaseChildrenEntryField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Key(f.int32()?),
-            18 => Self::Value(BaseReader::new(f.bytes()?)),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.ext.Base.ChildrenEntry": BaseChildrenEntryReader, BaseChildrenEntryField, BaseChildrenEntryTable;
+    one {
+        Key(i32) key = 8 as Int32;
+        Value(BaseReader<'a>) value = 18 as Message;
     }
 }
 
@@ -366,23 +294,10 @@ impl BaseChoiceWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.ext.Base.Choice` where it lies, field by field.
-pub type BaseChoiceReader<'a> = rt::TypedReader<'a, BaseChoiceField<'a>>;
-/// A field of a `cases.ext.Base.Choice`.
-#[derive(Clone, Copy, Debug)]
-pub enum BaseChoiceField<'a> {
-    Yes(bool),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for BaseChoiceField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Yes(f.bool()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.ext.Base.Choice": BaseChoiceReader, BaseChoiceField, BaseChoiceTable;
+    one {
+        Yes(bool) yes = 8 as Bool;
     }
 }
 
@@ -428,23 +343,10 @@ impl ScopeWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.ext.Scope` where it lies, field by field.
-pub type ScopeReader<'a> = rt::TypedReader<'a, ScopeField<'a>>;
-/// A field of a `cases.ext.Scope`.
-#[derive(Clone, Copy, Debug)]
-pub enum ScopeField<'a> {
-    Value(i64),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ScopeField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Value(f.int64()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.ext.Scope": ScopeReader, ScopeField, ScopeTable;
+    one {
+        Value(i64) value = 8 as Int64;
     }
 }
 
@@ -477,23 +379,10 @@ impl ScopeBoltWriter<'_> {
     #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
-/// Reads a `cases.ext.Scope.Bolt` where it lies, field by field.
-pub type ScopeBoltReader<'a> = rt::TypedReader<'a, ScopeBoltField<'a>>;
-/// A field of a `cases.ext.Scope.Bolt`.
-#[derive(Clone, Copy, Debug)]
-pub enum ScopeBoltField<'a> {
-    Length(i32),
-    /// A field this build does not know, or one of a foreign wire type.
-    Unknown(rt::Field<'a>),
-}
-
-impl<'a> rt::TypedField<'a> for ScopeBoltField<'a> {
-    #[inline(always)] fn read(f: &mut rt::Fields<'a>, tag: u32) -> Result<Option<Self>, rt::Malformed> {
-        let field = match tag {
-            8 => Self::Length(f.int32()?),
-            _ => Self::Unknown(f.unknown(tag)?),
-        };
-        Ok(Some(field))
+rt::reader! {
+    "cases.ext.Scope.Bolt": ScopeBoltReader, ScopeBoltField, ScopeBoltTable;
+    one {
+        Length(i32) length = 8 as Int32;
     }
 }
 
