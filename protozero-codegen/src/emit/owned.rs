@@ -9,6 +9,10 @@ use crate::names::{Taken, raw, variants};
 
 pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let message = &cx.schema.messages[id.0];
+    if message.map_entry {
+        // The map is a field of the message around it.
+        return TokenStream::new();
+    }
     let names = cx.names.message(id);
     let name = ident(&names.owned);
     let full = message.path.full();

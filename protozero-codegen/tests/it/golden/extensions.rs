@@ -210,15 +210,6 @@ impl BasePartScrew {
     );
 }
 
-/// `cases.ext.Base.ByNameEntry`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
-pub struct BaseByNameEntry {
-    #[pb(string, 1)] pub key: Option<String>,
-    #[pb(enumeration, 2)] pub value: Option<Shade>,
-    /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
-}
-
 /// Writes a [`BaseByNameEntry`]; dropping it closes the message.
 pub struct BaseByNameEntryWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for BaseByNameEntryWriter<'w> {
@@ -239,15 +230,6 @@ rt::reader! {
         Key(&'a str) key = 10 as String;
         Value(Shade) value = 16 as Enumeration;
     }
-}
-
-/// `cases.ext.Base.ChildrenEntry`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
-pub struct BaseChildrenEntry {
-    #[pb(int32, 1)] pub key: Option<i32>,
-    #[pb(message, 2)] pub value: Option<Base>,
-    /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
 /// Writes a [`BaseChildrenEntry`]; dropping it closes the message.

@@ -145,15 +145,6 @@ impl Three {
     );
 }
 
-/// `cases.three.Three.CountsEntry`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
-pub struct ThreeCountsEntry {
-    #[pb(string, 1, utf8)] pub key: String,
-    #[pb(int32, 2)] pub value: i32,
-    /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
-}
-
 /// Writes a [`ThreeCountsEntry`]; dropping it closes the message.
 pub struct ThreeCountsEntryWriter<'w> { s: rt::Scope<'w> }
 impl<'w> rt::Writer<'w> for ThreeCountsEntryWriter<'w> {
@@ -174,15 +165,6 @@ rt::reader! {
         Key(&'a str) key = 10 as String;
         Value(i32) value = 16 as Int32;
     }
-}
-
-/// `cases.three.Three.ThreesEntry`.
-#[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
-pub struct ThreeThreesEntry {
-    #[pb(int32, 1)] pub key: i32,
-    #[pb(message, 2)] pub value: Option<Three>,
-    /// Fields this build does not know, verbatim.
-    #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
 /// Writes a [`ThreeThreesEntry`]; dropping it closes the message.
