@@ -42,6 +42,8 @@
 //!
 //! [`protozero`]: https://docs.rs/protozero
 
+mod build;
+mod comments;
 mod emit;
 mod error;
 mod format;
@@ -49,11 +51,14 @@ mod model;
 mod names;
 mod notes;
 mod parse;
+mod plugin;
 mod syntax;
 mod wellknown;
 
+pub use build::{Build, BuildError, compile};
 pub use error::Error;
 pub use model::dump::{EnumRow, FieldRow, MethodRow, Rows};
+pub use plugin::{generate_set, plugin};
 
 /// One `.proto` file.
 #[derive(Clone, Debug)]
@@ -98,7 +103,7 @@ pub struct Config {
     /// What stands before the `.proto` path in the first line, such as `protos/`.
     pub source_prefix: String,
     /// Module of the receiving crate that `mod.rs` is re-exported from, as generated code may name
-    /// it: `crate`, or `crate::schema`.
+    /// it: `crate`, or `crate::schema`. Empty: code finds its way by `super`, wherever `mod.rs` is.
     pub root: String,
     /// Every enum is open: a number this build does not know is a value like any other. Without
     /// it the schema decides, and proto2's enums are closed: such a number is an unknown field.

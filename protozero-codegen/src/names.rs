@@ -1,15 +1,17 @@
 //! Names of the schema as Rust identifiers: case, keywords, collisions.
 //!
-//! All types land in one flat namespace, as in the receiving crate's re-export: a message is named by
-//! its path without separators (`TraceConfig.BufferConfig` becomes `TraceConfigBufferConfig`), and
-//! its writer, reader, reader field and oneof enums by a suffix. Whoever comes second to a taken name
-//! gets an underscore behind it; declaration order decides, messages before everything derived.
+//! All types of a package land in one flat namespace, as in the receiving crate's re-export: a message
+//! is named by its path without separators (`TraceConfig.BufferConfig` becomes
+//! `TraceConfigBufferConfig`), and its writer, reader, reader field and oneof enums by a suffix.
+//! Whoever comes second to a taken name gets an underscore behind it; declaration order decides,
+//! messages before everything derived. Names of two packages may be equal: then the root re-exports
+//! the first one's, and the other's are found in the module of their file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{Ident, Span};
 
-use crate::model::{EnumId, Message, MessageId, Schema};
+use crate::model::{EnumId, Message, MessageId, Path, Schema};
 
 /// Types that generated code names bare: a message of that name would shadow them.
 const RESERVED_TYPES: &[&str] = &[
@@ -61,44 +63,80 @@ pub(crate) struct Names {
     enums: Vec<String>,
     /// Per file, per service: its module.
     services: Vec<Vec<String>>,
+    /// Per file: whether the root re-exports all of it.
+    flat: Vec<bool>,
 }
 
 impl Names {
     pub fn new(schema: &Schema) -> Self {
-        let mut types = Taken::new(RESERVED_TYPES);
-        let owned: Vec<_> =
-            schema.messages.iter().map(|m| types.take(camel(&m.path.parts.concat()))).collect();
-        let enums =
-            schema.enums.iter().map(|e| types.take(camel(&e.path.parts.concat()))).collect();
-        let messages = schema
-            .messages
-            .iter()
-            .zip(owned)
-            .map(|(m, owned)| {
-                let base = camel(&m.path.parts.concat());
-                MessageNames {
-                    owned,
-                    writer: types.take(format!("{base}Writer")),
-                    reader: types.take(format!("{base}Reader")),
-                    field: types.take(format!("{base}Field")),
-                    table: types.take(format!("{base}Table")),
-                    oneofs: m
-                        .oneofs
-                        .iter()
-                        .map(|o| types.take(format!("{base}{}", camel(&o.name))))
-                        .collect(),
-                }
-            })
-            .collect();
-        let mut modules = Taken::new(&[]);
-        let services = schema
-            .files
-            .iter()
-            .map(|f| {
-                f.services.iter().map(|s| modules.take(snake(&s.path.parts.concat()))).collect()
-            })
-            .collect();
-        Self { messages, enums, services }
+        // A package is a namespace, as it is in the schema.
+        let mut packages = BTreeMap::new();
+        let mut take = |package: &str, name: String| {
+            let types = packages.entry(package.to_owned());
+            types.or_insert_with(|| Taken::new(RESERVED_TYPES)).take(name)
+        };
+        let mut by_path = |path: &Path| take(&path.package, camel(&path.parts.concat()));
+        let owned: Vec<_> = schema.messages.iter().map(|m| by_path(&m.path)).collect();
+        let enums: Vec<_> = schema.enums.iter().map(|e| by_path(&e.path)).collect();
+        let mut messages = Vec::new();
+        for (m, owned) in schema.messages.iter().zip(owned) {
+            let base = camel(&m.path.parts.concat());
+            let mut take = |name: String| take(&m.path.package, name);
+            messages.push(MessageNames {
+                owned,
+                writer: take(format!("{base}Writer")),
+                reader: take(format!("{base}Reader")),
+                field: take(format!("{base}Field")),
+                table: take(format!("{base}Table")),
+                oneofs: m
+                    .oneofs
+                    .iter()
+                    .map(|o| take(format!("{base}{}", camel(&o.name))))
+                    .collect(),
+            });
+        }
+        let mut modules = BTreeMap::new();
+        let services = schema.files.iter().map(|f| {
+            let module = |s: &crate::model::Service| {
+                let taken = modules.entry(s.path.package.clone());
+                taken.or_insert_with(|| Taken::new(&[])).take(snake(&s.path.parts.concat()))
+            };
+            f.services.iter().map(module).collect()
+        });
+        let services = services.collect();
+        let mut names = Self { messages, enums, services, flat: Vec::new() };
+        names.flat = names.flat(schema);
+        names
+    }
+
+    /// A file whose names another package has already put into the root is left out there.
+    fn flat(&self, schema: &Schema) -> Vec<bool> {
+        let mut root: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut flat = Vec::new();
+        for (at, file) in schema.files.iter().enumerate() {
+            let mut names: Vec<&str> = self.services[at].iter().map(String::as_str).collect();
+            names.extend(file.enums.iter().map(|id| self.enumeration(*id)));
+            for message in file.messages.iter().map(|id| self.message(*id)) {
+                names.extend(
+                    [
+                        &message.owned,
+                        &message.writer,
+                        &message.reader,
+                        &message.field,
+                        &message.table,
+                    ]
+                    .map(String::as_str),
+                );
+                names.extend(message.oneofs.iter().map(String::as_str));
+            }
+            let package = file.package.as_str();
+            let free = names.iter().all(|name| root.get(name).is_none_or(|p| *p == package));
+            if free && file.emitted {
+                root.extend(names.into_iter().map(|name| (name, package)));
+            }
+            flat.push(free);
+        }
+        flat
     }
 
     pub fn message(&self, id: MessageId) -> &MessageNames {
@@ -111,6 +149,11 @@ impl Names {
 
     pub fn service(&self, file: usize, at: usize) -> &str {
         &self.services[file][at]
+    }
+
+    /// Whether the root re-exports all of the file.
+    pub fn is_flat(&self, file: usize) -> bool {
+        self.flat[file]
     }
 }
 

@@ -17,6 +17,7 @@ mod default;
 mod features;
 mod imports;
 mod link;
+mod set;
 
 use std::collections::BTreeMap;
 
@@ -52,23 +53,20 @@ impl Parsed {
 
 /// Parses and resolves all sources; files keep their order, well-known ones come behind.
 pub(crate) fn parse(sources: &[Source], open_enums: bool) -> Result<Schema, Error> {
-    let sources = wellknown::complete(sources);
-    let mut files = Vec::new();
-    let mut beyond = false;
-    for (source, own) in &sources {
-        let read = syntax::read(&source.path, &source.text)?;
-        beyond |= read.beyond;
-        files.push(Parsed {
-            path: source.path.clone(),
-            descriptor: read.descriptor,
-            notes: read.notes,
-            emitted: *own,
-        });
+    let (mut files, mut beyond) = (Vec::new(), false);
+    for source in sources {
+        let (file, more) = own(source, true)?;
+        beyond |= more;
+        files.push(file);
+    }
+    let brought = wellknown::missing(&files);
+    for source in &brought {
+        files.push(own(source, false)?.0);
     }
     imports::check(&files)?;
     link::link(&mut files)?;
     check::check(&files)?;
-    if !beyond && let Some(descriptors) = pure(&sources) {
+    if !beyond && let Some(descriptors) = pure(sources.iter().chain(&brought)) {
         for (file, descriptor) in files.iter_mut().zip(descriptors) {
             file.descriptor = descriptor;
         }
@@ -76,18 +74,42 @@ pub(crate) fn parse(sources: &[Source], open_enums: bool) -> Result<Schema, Erro
     build::schema(&files, open_enums)
 }
 
+/// By our own reading, not linked; and whether protobuf-parse cannot read it.
+fn own(source: &Source, emitted: bool) -> Result<(Parsed, bool), Error> {
+    let read = syntax::read(&source.path, &source.text)?;
+    let (path, descriptor, notes) = (source.path.clone(), read.descriptor, read.notes);
+    Ok((Parsed { path, descriptor, notes, emitted }, read.beyond))
+}
+
+/// Descriptors by somebody else; `emitted` tells for which files code is to be made.
+pub(crate) fn descriptors(
+    descriptors: Vec<FileDescriptorProto>,
+    emitted: impl Fn(&str) -> bool,
+    open_enums: bool,
+) -> Result<Schema, Error> {
+    let mut files: Vec<Parsed> = Vec::new();
+    for d in descriptors {
+        let emitted = emitted(d.name());
+        files.push(set::parsed(d, emitted));
+    }
+    for source in wellknown::missing(&files) {
+        files.push(own(&source, false)?.0);
+    }
+    imports::check(&files)?;
+    link::link(&mut files)?;
+    check::check(&files)?;
+    build::schema(&files, open_enums)
+}
+
 /// One descriptor per source, in their order; none if the parser cannot read one of them.
 ///
 /// It could read from memory, but the trait that would let us is not exported; so the sources make
 /// a short trip through a private temporary folder, which is gone when this returns.
-fn pure(sources: &[(Source, bool)]) -> Option<Vec<FileDescriptorProto>> {
-    if sources.is_empty() {
-        return Some(Vec::new());
-    }
+fn pure<'s>(sources: impl Iterator<Item = &'s Source> + Clone) -> Option<Vec<FileDescriptorProto>> {
     let folder = tempfile::tempdir().ok()?;
     let mut parser = Parser::new();
     parser.pure().include(folder.path());
-    for (source, _) in sources {
+    for source in sources.clone() {
         let file = folder.path().join(&source.path);
         std::fs::create_dir_all(file.parent()?).ok()?;
         std::fs::write(&file, &source.text).ok()?;
@@ -96,7 +118,7 @@ fn pure(sources: &[(Source, bool)]) -> Option<Vec<FileDescriptorProto>> {
     let parsed = parser.parse_and_typecheck().ok()?.file_descriptors;
     let mut by_path: BTreeMap<String, FileDescriptorProto> =
         parsed.into_iter().map(|d| (d.name().to_owned(), d)).collect();
-    sources.iter().map(|(source, _)| by_path.remove(&source.path)).collect()
+    sources.map(|source| by_path.remove(&source.path)).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::Source;
+use crate::parse::Parsed;
 
 const FILES: &[(&str, &str)] = &[
     ("google/protobuf/any.proto", include_str!("wellknown/any.proto")),
@@ -18,18 +19,16 @@ const FILES: &[(&str, &str)] = &[
     ("google/protobuf/wrappers.proto", include_str!("wellknown/wrappers.proto")),
 ];
 
-/// The sources (true) and, behind them, the well-known files they import (false).
-pub(crate) fn complete(sources: &[Source]) -> Vec<(Source, bool)> {
-    let mut out: Vec<_> = sources.iter().map(|s| (s.clone(), true)).collect();
-    let given: BTreeSet<&str> = sources.iter().map(|s| s.path.as_str()).collect();
-    for (path, text) in FILES {
-        let quoted = [format!("\"{path}\""), format!("'{path}'")];
-        let wanted = |s: &Source| quoted.iter().any(|q| s.text.contains(q.as_str()));
-        if !given.contains(path) && sources.iter().any(wanted) {
-            out.push((Source { path: (*path).into(), text: (*text).into() }, false));
-        }
-    }
-    out
+/// The well-known files that `files` import, and do not have: none of them imports another.
+pub(crate) fn missing(files: &[Parsed]) -> Vec<Source> {
+    let imported: BTreeSet<&str> =
+        files.iter().flat_map(|f| &f.descriptor.dependency).map(String::as_str).collect();
+    let given: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
+    FILES
+        .iter()
+        .filter(|(path, _)| imported.contains(path) && !given.contains(path))
+        .map(|(path, text)| Source { path: (*path).into(), text: (*text).into() })
+        .collect()
 }
 
 /// Whether this crate brings the file along.

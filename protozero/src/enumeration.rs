@@ -51,3 +51,43 @@ pub fn debug_enum<E: Enumeration>(value: E, f: &mut fmt::Formatter<'_>) -> fmt::
         None => write!(f, "{}", value.to_i32()),
     }
 }
+
+/// What every generated enum (a newtype over `i32`) has beside its values.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __enumeration {
+    ($name:ident) => {
+        impl $name {
+            /// Name of the value in the schema; none if this build does not know it.
+            #[inline]
+            #[must_use]
+            pub fn name(self) -> ::core::option::Option<&'static str> {
+                $crate::Enumeration::name(self)
+            }
+
+            /// The value with this name in the schema.
+            #[inline]
+            #[must_use]
+            pub fn from_name(name: &str) -> ::core::option::Option<Self> {
+                $crate::Enumeration::from_name(name)
+            }
+        }
+
+        impl ::core::default::Default for $name {
+            #[inline]
+            fn default() -> Self {
+                match <Self as $crate::Enumeration>::VALUES {
+                    [first, ..] => Self(first.1),
+                    [] => Self(0),
+                }
+            }
+        }
+
+        impl ::core::fmt::Debug for $name {
+            #[inline]
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                $crate::rt::debug_enum(*self, f)
+            }
+        }
+    };
+}

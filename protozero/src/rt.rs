@@ -2,6 +2,7 @@
 //!
 //! All is generic over the field number, so that tags are constants of the code they end up in.
 
+pub use crate::__enumeration as enumeration;
 pub use crate::__reader as reader;
 pub use crate::decode::{
     DecodeContext, Field, Fields, Malformed, MessageReader, PackedFixed32, PackedFixed64,
@@ -37,6 +38,8 @@ pub struct MethodInfo {
     pub name: &'static str,
     /// True if one request has several replies.
     pub streaming: bool,
+    /// True if one call has several requests.
+    pub client_streaming: bool,
 }
 
 macro_rules! scalars {

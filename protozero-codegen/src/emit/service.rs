@@ -13,10 +13,7 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
     let full = service.path.full();
     let short = service.path.parts.concat();
     let doc = docs_or(&service.comment, false, &format!("Service `{full}`."));
-    let table = (1..).zip(&service.methods).map(|(id, m)| {
-        let (id, name, streaming) = (Literal::u32_unsuffixed(id), &m.name, m.streaming);
-        quote! { rt::MethodInfo { id: #id, name: #name, streaming: #streaming } }
-    });
+    let table = table(&service.methods);
     let requests = side(cx, &service.methods, "Request", |m| m.request);
     let responses = side(cx, &service.methods, "Response", |m| m.response);
     let hosts = service.methods.iter().map(|m| {
@@ -48,7 +45,7 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
             /// Name of the service, as binding asks for it.
             pub const NAME: &str = #short;
             /// Its methods; ids count from 1, in the order of the schema.
-            pub const METHODS: &[rt::MethodInfo] = &[#(#table),*];
+            pub const METHODS: &[rt::MethodInfo] = &[#table];
             #requests
             #responses
             /// The side that answers.
@@ -78,10 +75,22 @@ pub(super) fn emit(cx: &Context<'_>, at: usize) -> TokenStream {
     }
 }
 
+/// The rows of the method table.
+fn table(methods: &[Method]) -> TokenStream {
+    let rows = (1..).zip(methods).map(|(id, m)| {
+        let (id, name) = (Literal::u32_unsuffixed(id), &m.name);
+        let (streaming, client) = (m.streaming, m.client_streaming);
+        quote! {
+            rt::MethodInfo { id: #id, name: #name, streaming: #streaming, client_streaming: #client }
+        }
+    });
+    quote! { #(#rows),* }
+}
+
 /// From inside the service's module a type of the same file is one level out.
 fn inner(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let path = cx.owned(id);
-    if cx.schema.messages[id.0].file == cx.file {
+    if cx.schema.messages[id.0].file == cx.file || cx.config.root.is_empty() {
         quote! { super::#path }
     } else {
         path

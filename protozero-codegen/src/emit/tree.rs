@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use crate::Config;
 use crate::model::Schema;
-use crate::names::raw;
+use crate::names::{Names, raw};
 
 /// Modules from the root to a file's own.
 pub(crate) struct ModulePath(Vec<String>);
@@ -17,15 +17,33 @@ impl ModulePath {
     pub fn file(&self) -> String {
         format!("{}.rs", self.0.join("/"))
     }
+
+    /// The modules' names.
+    pub fn idents(&self) -> impl Iterator<Item = Ident> {
+        self.0.iter().map(|part| raw(part))
+    }
+}
+
+/// Folders and name of a file as modules: what is no identifier is mended.
+fn split(path: &str) -> Vec<String> {
+    let path = path.strip_suffix(".proto").unwrap_or(path);
+    let clean = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
+    let part = |part: &str| -> String {
+        let mut part: String = part.chars().map(clean).collect();
+        if part.is_empty() || part.starts_with(|c: char| c.is_ascii_digit()) {
+            part.insert(0, '_');
+        }
+        // `mod.rs` is the root's, and these cannot even be raw.
+        if matches!(part.as_str(), "mod" | "self" | "Self" | "super" | "crate" | "_") {
+            part.push('_');
+        }
+        part
+    };
+    path.split('/').map(part).collect()
 }
 
 /// One per file of the schema.
 pub(crate) fn modules(schema: &Schema) -> Vec<ModulePath> {
-    let split = |path: &str| -> Vec<String> {
-        let path = path.strip_suffix(".proto").unwrap_or(path);
-        let clean = |c: char| if c.is_alphanumeric() || c == '_' { c } else { '_' };
-        path.split('/').map(|part| part.chars().map(clean).collect()).collect()
-    };
     let mut taken = BTreeSet::new();
     for file in &schema.files {
         let parts = split(&file.path);
@@ -53,10 +71,18 @@ struct Node {
 }
 
 /// Tokens of `mod.rs`.
-pub(crate) fn emit(config: &Config, schema: &Schema, modules: &[ModulePath]) -> TokenStream {
+pub(crate) fn emit(
+    config: &Config,
+    schema: &Schema,
+    names: &Names,
+    modules: &[ModulePath],
+) -> TokenStream {
     let mut root = Node::default();
     let mut uses = Vec::new();
-    for (file, module) in schema.files.iter().zip(modules).filter(|(f, _)| f.emitted) {
+    for (at, (file, module)) in schema.files.iter().zip(modules).enumerate() {
+        if !file.emitted {
+            continue;
+        }
         let mut node = &mut root;
         for part in &module.0 {
             node = node.children.entry(part.clone()).or_default();
@@ -64,12 +90,12 @@ pub(crate) fn emit(config: &Config, schema: &Schema, modules: &[ModulePath]) -> 
         node.file = true;
         node.feature = config.feature(&file.path).map(str::to_owned);
         let gate = gate(node.feature.as_deref());
-        let idents = module.0.iter().map(|part| raw(part));
+        let idents = module.idents();
         let extensions = config.faces.owned && !file.extensions.is_empty();
         let something = extensions
             || !(file.messages.is_empty() && file.enums.is_empty() && file.services.is_empty());
-        if something {
-            uses.push(quote! { #gate pub use #(#idents)::* ::*; });
+        if something && names.is_flat(at) {
+            uses.push(quote! { #gate #[allow(unused_imports)] pub use #(#idents)::* ::*; });
         }
     }
     let mods = declare(&root, "");

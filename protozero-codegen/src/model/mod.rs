@@ -42,6 +42,8 @@ impl Schema {
 #[derive(Clone, Debug)]
 pub(crate) struct File {
     pub path: String,
+    /// `perfetto.protos`, or empty.
+    pub package: String,
     pub comment: Vec<String>,
     /// Code is made for it; otherwise others only refer to it.
     pub emitted: bool,

@@ -10,6 +10,7 @@ use protobuf::descriptor::{
 
 use super::features::{Features, Presence};
 use super::{Parsed, default};
+use crate::comments;
 use crate::error::Error;
 use crate::model::{
     EnumId, EnumValue, Enumeration, Extension, Field, File, Kind, Label, Message, MessageId,
@@ -53,7 +54,9 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     fn note(&self, file: usize, path: &str) -> Note {
-        self.files[file].notes.get(path).cloned().unwrap_or_default()
+        let mut note = self.files[file].notes.get(path).cloned().unwrap_or_default();
+        note.lines = comments::safe(&note.lines);
+        note
     }
 
     fn error(&self, file: usize, path: &str, message: String) -> Error {
@@ -64,6 +67,7 @@ impl Builder<'_> {
     fn declare_file(&mut self, file: usize, features: &Features, d: &FileDescriptorProto) {
         self.schema.files.push(File {
             path: self.files[file].path.clone(),
+            package: d.package().to_owned(),
             comment: self.note(file, "").lines,
             emitted: self.files[file].emitted,
             messages: Vec::new(),

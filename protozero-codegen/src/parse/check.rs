@@ -2,6 +2,7 @@
 
 mod enums;
 mod extensions;
+mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,6 +43,7 @@ pub(super) fn check(files: &[Parsed]) -> Result<(), Error> {
     for (file, features) in files.iter().zip(all) {
         let d = &file.descriptor;
         let cx = Cx { file, proto3: d.syntax() == "proto3" };
+        names::check(&cx)?;
         for e in &d.enum_type {
             enums::check(&cx, "", features, e)?;
         }

@@ -1,5 +1,5 @@
 use super::{Parsed, build, check, imports, link};
-use crate::{Source, syntax};
+use crate::Source;
 
 fn sources(files: &[(&str, &str)]) -> Vec<Source> {
     let source =
@@ -245,25 +245,20 @@ fn two_parsers_agree() {
           p.A e = 5; map<int32, U> f = 6; oneof g { U h = 7; } enum U { NONE = 0; } string i = 8; optional U j = 9; }
     "#;
     let sources = sources(&[("two.proto", text), ("three.proto", three)]);
+    let own = |source: &Source| {
+        let (file, beyond) = super::own(source, true).unwrap();
+        assert!(!beyond, "{}", source.path);
+        file
+    };
     let by_both =
         format!("{:#?}", super::parse(&sources, false).map_err(|e| e.to_string()).unwrap());
-    let mut files: Vec<Parsed> = crate::wellknown::complete(&sources)
-        .iter()
-        .map(|(source, own)| {
-            let read = syntax::read(&source.path, &source.text).unwrap();
-            assert!(!read.beyond, "{}", source.path);
-            Parsed {
-                path: source.path.clone(),
-                descriptor: read.descriptor,
-                notes: read.notes,
-                emitted: *own,
-            }
-        })
-        .collect();
+    let mut files: Vec<Parsed> = sources.iter().map(|s| own(s)).collect();
+    let brought = crate::wellknown::missing(&files);
+    assert!(super::pure(sources.iter().chain(&brought)).is_some());
+    files.extend(brought.iter().map(|s| Parsed { emitted: false, ..own(s) }));
     imports::check(&files).unwrap();
     link::link(&mut files).unwrap();
     check::check(&files).unwrap();
-    assert!(super::pure(&crate::wellknown::complete(&sources)).is_some());
     let by_ours = format!("{:#?}", build::schema(&files, false).unwrap());
     for (ours, both) in by_ours.lines().zip(by_both.lines()) {
         assert_eq!(ours, both);

@@ -10,7 +10,7 @@ use protobuf::{MessageDyn, UnknownValue};
 use protozero::{HeapSink, Message, Writer};
 
 use crate::golden::{self, ScalarsField as S, TreeField as T};
-use crate::pairs::sources;
+use crate::sources::sources;
 
 /// Descriptors of the cases, by the parser and the reflection of rust-protobuf alone.
 fn descriptor(name: &str) -> MessageDescriptor {

@@ -12,5 +12,5 @@ mod differential;
 )]
 #[rustfmt::skip]
 mod golden;
-mod pairs;
 mod semantics;
+mod sources;

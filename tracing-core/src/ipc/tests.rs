@@ -18,9 +18,9 @@ struct Request {
 }
 
 const METHODS: &[MethodInfo] = &[
-    MethodInfo { id: 1, name: "Open", streaming: false },
-    MethodInfo { id: 2, name: "Watch", streaming: true },
-    MethodInfo { id: 3, name: "New", streaming: false },
+    MethodInfo { id: 1, name: "Open", streaming: false, client_streaming: false },
+    MethodInfo { id: 2, name: "Watch", streaming: true, client_streaming: false },
+    MethodInfo { id: 3, name: "New", streaming: false, client_streaming: false },
 ];
 
 impl Port for Echo {

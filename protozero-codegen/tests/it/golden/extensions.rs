@@ -9,9 +9,6 @@ pub struct Shade(pub i32);
 impl Shade {
     pub const DARK: Self = Self(1);
     pub const LIGHT: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for Shade {
@@ -21,16 +18,7 @@ impl protozero::Enumeration for Shade {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for Shade {
-    fn default() -> Self { Self(1) }
-}
-
-impl core::fmt::Debug for Shade {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::message::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(Shade);
 /// Open to others.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Base {

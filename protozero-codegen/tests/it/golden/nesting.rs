@@ -9,9 +9,6 @@ pub struct TreeLeafKind(pub i32);
 impl TreeLeafKind {
     pub const GREEN: Self = Self(0);
     pub const DRY: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TreeLeafKind {
@@ -21,25 +18,13 @@ impl protozero::Enumeration for TreeLeafKind {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TreeLeafKind {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TreeLeafKind {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TreeLeafKind);
 /// `cases.TreeLeaf.Self`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreeLeafSelf(pub i32);
 impl TreeLeafSelf {
     pub const Self_A: Self = Self(0);
     pub const VALUES_: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TreeLeafSelf {
@@ -49,16 +34,7 @@ impl protozero::Enumeration for TreeLeafSelf {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TreeLeafSelf {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TreeLeafSelf {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TreeLeafSelf);
 /// A tree, and what else nests.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Tree {

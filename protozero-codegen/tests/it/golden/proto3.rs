@@ -9,9 +9,6 @@ pub struct ThreeMode(pub i32);
 impl ThreeMode {
     pub const NONE: Self = Self(0);
     pub const SOME: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ThreeMode {
@@ -21,16 +18,7 @@ impl protozero::Enumeration for ThreeMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ThreeMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ThreeMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ThreeMode);
 /// proto3 has no presence unless asked for.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Three {

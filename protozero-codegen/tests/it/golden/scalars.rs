@@ -14,9 +14,6 @@ impl Level {
     pub const HIGH: Self = Self(1);
     pub const TOP: Self = Self(1);
     pub const BELOW: Self = Self(-5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for Level {
@@ -31,16 +28,7 @@ impl protozero::Enumeration for Level {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for Level {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for Level {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(Level);
 /// All scalars. The second sentence stays with the owned struct.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct Scalars {

@@ -13,9 +13,6 @@ impl AndroidLogId {
     pub const LID_STATS: Self = Self(5);
     pub const LID_SECURITY: Self = Self(6);
     pub const LID_KERNEL: Self = Self(7);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for AndroidLogId {
@@ -34,16 +31,7 @@ impl protozero::Enumeration for AndroidLogId {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for AndroidLogId {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for AndroidLogId {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(AndroidLogId);
 /// Android's log priorities.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AndroidLogPriority(pub i32);
@@ -56,9 +44,6 @@ impl AndroidLogPriority {
     pub const PRIO_WARN: Self = Self(5);
     pub const PRIO_ERROR: Self = Self(6);
     pub const PRIO_FATAL: Self = Self(7);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for AndroidLogPriority {
@@ -77,12 +62,4 @@ impl protozero::Enumeration for AndroidLogPriority {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for AndroidLogPriority {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for AndroidLogPriority {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
+protozero::rt::enumeration!(AndroidLogPriority);

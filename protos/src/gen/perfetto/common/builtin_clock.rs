@@ -23,9 +23,6 @@ impl BuiltinClock {
     pub const BUILTIN_CLOCK_TRACE_FILE: Self = Self(11);
     /// Ids up to this one are kept for built-in clocks.
     pub const BUILTIN_CLOCK_MAX_ID: Self = Self(63);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for BuiltinClock {
@@ -47,12 +44,4 @@ impl protozero::Enumeration for BuiltinClock {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for BuiltinClock {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for BuiltinClock {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
+protozero::rt::enumeration!(BuiltinClock);

@@ -26,9 +26,6 @@ impl FieldDescriptorProtoType {
     pub const TYPE_SFIXED64: Self = Self(16);
     pub const TYPE_SINT32: Self = Self(17);
     pub const TYPE_SINT64: Self = Self(18);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for FieldDescriptorProtoType {
@@ -57,16 +54,7 @@ impl protozero::Enumeration for FieldDescriptorProtoType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for FieldDescriptorProtoType {
-    fn default() -> Self { Self(1) }
-}
-
-impl core::fmt::Debug for FieldDescriptorProtoType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(FieldDescriptorProtoType);
 /// How often a field may stand in its message.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldDescriptorProtoLabel(pub i32);
@@ -74,9 +62,6 @@ impl FieldDescriptorProtoLabel {
     pub const LABEL_OPTIONAL: Self = Self(1);
     pub const LABEL_REQUIRED: Self = Self(2);
     pub const LABEL_REPEATED: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for FieldDescriptorProtoLabel {
@@ -90,16 +75,7 @@ impl protozero::Enumeration for FieldDescriptorProtoLabel {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for FieldDescriptorProtoLabel {
-    fn default() -> Self { Self(1) }
-}
-
-impl core::fmt::Debug for FieldDescriptorProtoLabel {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(FieldDescriptorProtoLabel);
 /// Schemas, as protobuf describes them itself; the messages of this file mirror descriptor.proto as
 /// far as traces need.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]

@@ -16,9 +16,6 @@ impl GpuCounterDescriptorGpuCounterGroup {
     pub const MEMORY: Self = Self(5);
     pub const COMPUTE: Self = Self(6);
     pub const RAY_TRACING: Self = Self(7);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for GpuCounterDescriptorGpuCounterGroup {
@@ -37,16 +34,7 @@ impl protozero::Enumeration for GpuCounterDescriptorGpuCounterGroup {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for GpuCounterDescriptorGpuCounterGroup {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for GpuCounterDescriptorGpuCounterGroup {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(GpuCounterDescriptorGpuCounterGroup);
 /// What is counted; numerators over denominators make a unit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GpuCounterDescriptorMeasureUnit(pub i32);
@@ -92,9 +80,6 @@ impl GpuCounterDescriptorMeasureUnit {
     pub const KELVIN: Self = Self(36);
     pub const PERCENT: Self = Self(37);
     pub const INSTRUCTION: Self = Self(40);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for GpuCounterDescriptorMeasureUnit {
@@ -146,16 +131,7 @@ impl protozero::Enumeration for GpuCounterDescriptorMeasureUnit {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for GpuCounterDescriptorMeasureUnit {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for GpuCounterDescriptorMeasureUnit {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(GpuCounterDescriptorMeasureUnit);
 /// Which side of its timestamp a value speaks about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GpuCounterDescriptorGpuCounterSpecValueDirection(pub i32);
@@ -163,9 +139,6 @@ impl GpuCounterDescriptorGpuCounterSpecValueDirection {
     pub const VALUE_DIRECTION_UNSPECIFIED: Self = Self(0);
     pub const VALUE_DIRECTION_BACKWARDS_LOOKING: Self = Self(1);
     pub const VALUE_DIRECTION_FORWARDS_LOOKING: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for GpuCounterDescriptorGpuCounterSpecValueDirection {
@@ -179,16 +152,7 @@ impl protozero::Enumeration for GpuCounterDescriptorGpuCounterSpecValueDirection
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for GpuCounterDescriptorGpuCounterSpecValueDirection {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for GpuCounterDescriptorGpuCounterSpecValueDirection {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(GpuCounterDescriptorGpuCounterSpecValueDirection);
 /// GPU counters: what there is, or what a packet's numbers mean.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterDescriptor {

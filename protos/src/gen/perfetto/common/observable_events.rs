@@ -12,9 +12,6 @@ impl ObservableEventsType {
     pub const TYPE_DATA_SOURCES_INSTANCES: Self = Self(1);
     pub const TYPE_ALL_DATA_SOURCES_STARTED: Self = Self(2);
     pub const TYPE_CLONE_TRIGGER_HIT: Self = Self(4);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ObservableEventsType {
@@ -29,25 +26,13 @@ impl protozero::Enumeration for ObservableEventsType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ObservableEventsType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ObservableEventsType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ObservableEventsType);
 /// Whether an instance runs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObservableEventsDataSourceInstanceState(pub i32);
 impl ObservableEventsDataSourceInstanceState {
     pub const DATA_SOURCE_INSTANCE_STATE_STOPPED: Self = Self(1);
     pub const DATA_SOURCE_INSTANCE_STATE_STARTED: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ObservableEventsDataSourceInstanceState {
@@ -60,16 +45,7 @@ impl protozero::Enumeration for ObservableEventsDataSourceInstanceState {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ObservableEventsDataSourceInstanceState {
-    fn default() -> Self { Self(1) }
-}
-
-impl core::fmt::Debug for ObservableEventsDataSourceInstanceState {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ObservableEventsDataSourceInstanceState);
 /// What a consumer is told without polling, if it asked through ObserveEvents.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ObservableEvents {

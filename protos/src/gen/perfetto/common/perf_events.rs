@@ -29,9 +29,6 @@ impl PerfEventsCounter {
     pub const HW_STALLED_CYCLES_FRONTEND: Self = Self(17);
     pub const HW_STALLED_CYCLES_BACKEND: Self = Self(18);
     pub const HW_REF_CPU_CYCLES: Self = Self(19);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for PerfEventsCounter {
@@ -63,16 +60,7 @@ impl protozero::Enumeration for PerfEventsCounter {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for PerfEventsCounter {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for PerfEventsCounter {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(PerfEventsCounter);
 /// Clock of the samples' timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerfEventsPerfClock(pub i32);
@@ -82,9 +70,6 @@ impl PerfEventsPerfClock {
     pub const PERF_CLOCK_MONOTONIC: Self = Self(2);
     pub const PERF_CLOCK_MONOTONIC_RAW: Self = Self(3);
     pub const PERF_CLOCK_BOOTTIME: Self = Self(4);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for PerfEventsPerfClock {
@@ -100,16 +85,7 @@ impl protozero::Enumeration for PerfEventsPerfClock {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for PerfEventsPerfClock {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for PerfEventsPerfClock {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(PerfEventsPerfClock);
 /// Restricts counting to one privilege level, as `cycles:u` does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerfEventsEventModifier(pub i32);
@@ -118,9 +94,6 @@ impl PerfEventsEventModifier {
     pub const EVENT_MODIFIER_COUNT_USERSPACE: Self = Self(1);
     pub const EVENT_MODIFIER_COUNT_KERNEL: Self = Self(2);
     pub const EVENT_MODIFIER_COUNT_HYPERVISOR: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for PerfEventsEventModifier {
@@ -135,16 +108,7 @@ impl protozero::Enumeration for PerfEventsEventModifier {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for PerfEventsEventModifier {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for PerfEventsEventModifier {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(PerfEventsEventModifier);
 /// Namespace of everything that names a perf event.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEvents {

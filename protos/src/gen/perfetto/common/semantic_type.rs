@@ -9,9 +9,6 @@ impl SemanticType {
     pub const SEMANTIC_TYPE_ATRACE: Self = Self(1);
     pub const SEMANTIC_TYPE_JOB: Self = Self(2);
     pub const SEMANTIC_TYPE_WAKELOCK: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for SemanticType {
@@ -26,12 +23,4 @@ impl protozero::Enumeration for SemanticType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for SemanticType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for SemanticType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
+protozero::rt::enumeration!(SemanticType);

@@ -44,9 +44,6 @@ impl MeminfoCounters {
     pub const MEMINFO_MISC: Self = Self(36);
     pub const MEMINFO_ION_HEAP: Self = Self(37);
     pub const MEMINFO_ION_HEAP_POOL: Self = Self(38);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for MeminfoCounters {
@@ -96,16 +93,7 @@ impl protozero::Enumeration for MeminfoCounters {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for MeminfoCounters {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for MeminfoCounters {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(MeminfoCounters);
 /// Rows of /proc/vmstat.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VmstatCounters(pub i32);
@@ -299,9 +287,6 @@ impl VmstatCounters {
     pub const VMSTAT_WORKINGSET_REFAULT_FILE: Self = Self(186);
     pub const VMSTAT_WORKINGSET_RESTORE_ANON: Self = Self(187);
     pub const VMSTAT_WORKINGSET_RESTORE_FILE: Self = Self(188);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for VmstatCounters {
@@ -501,12 +486,4 @@ impl protozero::Enumeration for VmstatCounters {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for VmstatCounters {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for VmstatCounters {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
+protozero::rt::enumeration!(VmstatCounters);

@@ -11,9 +11,6 @@ impl TraceStatsFinalFlushOutcome {
     pub const FINAL_FLUSH_UNSPECIFIED: Self = Self(0);
     pub const FINAL_FLUSH_SUCCEEDED: Self = Self(1);
     pub const FINAL_FLUSH_FAILED: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TraceStatsFinalFlushOutcome {
@@ -27,16 +24,7 @@ impl protozero::Enumeration for TraceStatsFinalFlushOutcome {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TraceStatsFinalFlushOutcome {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TraceStatsFinalFlushOutcome {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TraceStatsFinalFlushOutcome);
 /// Counters of a session: what was recorded and what was lost, and why. Written at the end of a
 /// trace and on request.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]

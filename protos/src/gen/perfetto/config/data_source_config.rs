@@ -10,9 +10,6 @@ pub struct DataSourceConfigSessionInitiator(pub i32);
 impl DataSourceConfigSessionInitiator {
     pub const SESSION_INITIATOR_UNSPECIFIED: Self = Self(0);
     pub const SESSION_INITIATOR_TRUSTED_SYSTEM: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for DataSourceConfigSessionInitiator {
@@ -25,16 +22,7 @@ impl protozero::Enumeration for DataSourceConfigSessionInitiator {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for DataSourceConfigSessionInitiator {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for DataSourceConfigSessionInitiator {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(DataSourceConfigSessionInitiator);
 /// What a writer does when the shared memory is full.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DataSourceConfigBufferExhaustedPolicy(pub i32);
@@ -46,9 +34,6 @@ impl DataSourceConfigBufferExhaustedPolicy {
     pub const BUFFER_EXHAUSTED_STALL_THEN_ABORT: Self = Self(2);
     /// Wait for room for a while, then drop.
     pub const BUFFER_EXHAUSTED_STALL_THEN_DROP: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for DataSourceConfigBufferExhaustedPolicy {
@@ -63,16 +48,7 @@ impl protozero::Enumeration for DataSourceConfigBufferExhaustedPolicy {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for DataSourceConfigBufferExhaustedPolicy {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for DataSourceConfigBufferExhaustedPolicy {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(DataSourceConfigBufferExhaustedPolicy);
 /// What one data source is asked to do: common settings first, then the source's own, of which at
 /// most one is usually set. The service passes on even what it does not know.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]

@@ -11,9 +11,6 @@ impl TraceConfigLockdownModeOperation {
     pub const LOCKDOWN_UNCHANGED: Self = Self(0);
     pub const LOCKDOWN_CLEAR: Self = Self(1);
     pub const LOCKDOWN_SET: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TraceConfigLockdownModeOperation {
@@ -27,25 +24,13 @@ impl protozero::Enumeration for TraceConfigLockdownModeOperation {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TraceConfigLockdownModeOperation {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TraceConfigLockdownModeOperation {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TraceConfigLockdownModeOperation);
 /// Compression before `compression` existed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigCompressionType(pub i32);
 impl TraceConfigCompressionType {
     pub const COMPRESSION_TYPE_UNSPECIFIED: Self = Self(0);
     pub const COMPRESSION_TYPE_DEFLATE: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TraceConfigCompressionType {
@@ -58,16 +43,7 @@ impl protozero::Enumeration for TraceConfigCompressionType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TraceConfigCompressionType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TraceConfigCompressionType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TraceConfigCompressionType);
 /// Android: report steps of the session to statsd.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigStatsdLogging(pub i32);
@@ -75,9 +51,6 @@ impl TraceConfigStatsdLogging {
     pub const STATSD_LOGGING_UNSPECIFIED: Self = Self(0);
     pub const STATSD_LOGGING_ENABLED: Self = Self(1);
     pub const STATSD_LOGGING_DISABLED: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TraceConfigStatsdLogging {
@@ -91,16 +64,7 @@ impl protozero::Enumeration for TraceConfigStatsdLogging {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TraceConfigStatsdLogging {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TraceConfigStatsdLogging {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TraceConfigStatsdLogging);
 /// Whether a flush precedes each write into the file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigWriteFlushMode(pub i32);
@@ -109,9 +73,6 @@ impl TraceConfigWriteFlushMode {
     pub const WRITE_FLUSH_AUTO: Self = Self(1);
     pub const WRITE_FLUSH_DISABLED: Self = Self(2);
     pub const WRITE_FLUSH_ENABLED: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TraceConfigWriteFlushMode {
@@ -126,16 +87,7 @@ impl protozero::Enumeration for TraceConfigWriteFlushMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TraceConfigWriteFlushMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TraceConfigWriteFlushMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TraceConfigWriteFlushMode);
 /// Whether data goes to the disk, not the page cache alone, after each write.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigFFlushMode(pub i32);
@@ -143,9 +95,6 @@ impl TraceConfigFFlushMode {
     pub const FFLUSH_UNSPECIFIED: Self = Self(0);
     pub const FFLUSH_DISABLED: Self = Self(1);
     pub const FFLUSH_ENABLED: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TraceConfigFFlushMode {
@@ -159,16 +108,7 @@ impl protozero::Enumeration for TraceConfigFFlushMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TraceConfigFFlushMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TraceConfigFFlushMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TraceConfigFFlushMode);
 /// What happens when it is full.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigBufferConfigFillPolicy(pub i32);
@@ -179,9 +119,6 @@ impl TraceConfigBufferConfigFillPolicy {
     pub const RING_BUFFER: Self = Self(1);
     /// The newest data goes.
     pub const DISCARD: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TraceConfigBufferConfigFillPolicy {
@@ -195,25 +132,13 @@ impl protozero::Enumeration for TraceConfigBufferConfigFillPolicy {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TraceConfigBufferConfigFillPolicy {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TraceConfigBufferConfigFillPolicy {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TraceConfigBufferConfigFillPolicy);
 /// Which implementation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigBufferConfigExperimentalMode(pub i32);
 impl TraceConfigBufferConfigExperimentalMode {
     pub const MODE_UNSPECIFIED: Self = Self(0);
     pub const TRACE_BUFFER_V2: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TraceConfigBufferConfigExperimentalMode {
@@ -226,16 +151,7 @@ impl protozero::Enumeration for TraceConfigBufferConfigExperimentalMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TraceConfigBufferConfigExperimentalMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TraceConfigBufferConfigExperimentalMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TraceConfigBufferConfigExperimentalMode);
 /// What a trigger does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigTriggerConfigTriggerMode(pub i32);
@@ -247,9 +163,6 @@ impl TraceConfigTriggerConfigTriggerMode {
     pub const STOP_TRACING: Self = Self(2);
     /// It goes on; each trigger makes a copy of its buffers.
     pub const CLONE_SNAPSHOT: Self = Self(4);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TraceConfigTriggerConfigTriggerMode {
@@ -264,16 +177,7 @@ impl protozero::Enumeration for TraceConfigTriggerConfigTriggerMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TraceConfigTriggerConfigTriggerMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TraceConfigTriggerConfigTriggerMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TraceConfigTriggerConfigTriggerMode);
 /// What a rule does to a string.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceConfigTraceFilterStringFilterPolicy(pub i32);
@@ -284,9 +188,6 @@ impl TraceConfigTraceFilterStringFilterPolicy {
     pub const SFP_MATCH_BREAK: Self = Self(3);
     pub const SFP_ATRACE_MATCH_BREAK: Self = Self(4);
     pub const SFP_ATRACE_REPEATED_SEARCH_REDACT_GROUPS: Self = Self(5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TraceConfigTraceFilterStringFilterPolicy {
@@ -303,16 +204,7 @@ impl protozero::Enumeration for TraceConfigTraceFilterStringFilterPolicy {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TraceConfigTraceFilterStringFilterPolicy {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TraceConfigTraceFilterStringFilterPolicy {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TraceConfigTraceFilterStringFilterPolicy);
 /// What a consumer asks for: buffers, data sources, and how long, where to and under what limits.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TraceConfig {

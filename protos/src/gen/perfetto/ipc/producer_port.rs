@@ -11,9 +11,6 @@ impl InitializeConnectionRequestProducerSMBScrapingMode {
     pub const SMB_SCRAPING_UNSPECIFIED: Self = Self(0);
     pub const SMB_SCRAPING_ENABLED: Self = Self(1);
     pub const SMB_SCRAPING_DISABLED: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for InitializeConnectionRequestProducerSMBScrapingMode {
@@ -27,16 +24,7 @@ impl protozero::Enumeration for InitializeConnectionRequestProducerSMBScrapingMo
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for InitializeConnectionRequestProducerSMBScrapingMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for InitializeConnectionRequestProducerSMBScrapingMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(InitializeConnectionRequestProducerSMBScrapingMode);
 /// Introduces a producer.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InitializeConnectionRequest {
@@ -1327,61 +1315,73 @@ pub mod producer_port {
             id: 1,
             name: "InitializeConnection",
             streaming: false,
+            client_streaming: false,
         },
         rt::MethodInfo {
             id: 2,
             name: "RegisterDataSource",
             streaming: false,
+            client_streaming: false,
         },
         rt::MethodInfo {
             id: 3,
             name: "UnregisterDataSource",
             streaming: false,
+            client_streaming: false,
         },
         rt::MethodInfo {
             id: 4,
             name: "CommitData",
             streaming: false,
+            client_streaming: false,
         },
         rt::MethodInfo {
             id: 5,
             name: "GetAsyncCommand",
             streaming: true,
+            client_streaming: false,
         },
         rt::MethodInfo {
             id: 6,
             name: "RegisterTraceWriter",
             streaming: false,
+            client_streaming: false,
         },
         rt::MethodInfo {
             id: 7,
             name: "UnregisterTraceWriter",
             streaming: false,
+            client_streaming: false,
         },
         rt::MethodInfo {
             id: 8,
             name: "NotifyDataSourceStarted",
             streaming: false,
+            client_streaming: false,
         },
         rt::MethodInfo {
             id: 9,
             name: "NotifyDataSourceStopped",
             streaming: false,
+            client_streaming: false,
         },
         rt::MethodInfo {
             id: 10,
             name: "ActivateTriggers",
             streaming: false,
+            client_streaming: false,
         },
         rt::MethodInfo {
             id: 11,
             name: "Sync",
             streaming: false,
+            client_streaming: false,
         },
         rt::MethodInfo {
             id: 12,
             name: "UpdateDataSource",
             streaming: false,
+            client_streaming: false,
         },
     ];
     /// A request of any method.

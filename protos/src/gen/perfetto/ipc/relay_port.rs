@@ -12,9 +12,6 @@ impl SyncClockRequestPhase {
     pub const PING: Self = Self(1);
     /// The second: carries what the first has taught.
     pub const UPDATE: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for SyncClockRequestPhase {
@@ -24,16 +21,7 @@ impl protozero::Enumeration for SyncClockRequestPhase {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for SyncClockRequestPhase {
-    fn default() -> Self { Self(1) }
-}
-
-impl core::fmt::Debug for SyncClockRequestPhase {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(SyncClockRequestPhase);
 /// The other machine.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InitRelayRequest {
@@ -242,11 +230,13 @@ pub mod relay_port {
             id: 1,
             name: "InitRelay",
             streaming: false,
+            client_streaming: false,
         },
         rt::MethodInfo {
             id: 2,
             name: "SyncClock",
             streaming: false,
+            client_streaming: false,
         },
     ];
     /// A request of any method.

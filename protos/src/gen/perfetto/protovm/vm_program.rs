@@ -12,9 +12,6 @@ impl VmCursorEnum {
     pub const VM_CURSOR_SRC: Self = Self(1);
     pub const VM_CURSOR_DST: Self = Self(2);
     pub const VM_CURSOR_BOTH: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for VmCursorEnum {
@@ -29,16 +26,7 @@ impl protozero::Enumeration for VmCursorEnum {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for VmCursorEnum {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for VmCursorEnum {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(VmCursorEnum);
 /// How far an error reaches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VmInstructionAbortLevel(pub i32);
@@ -46,9 +34,6 @@ impl VmInstructionAbortLevel {
     pub const SKIP_CURRENT_INSTRUCTION: Self = Self(1);
     pub const SKIP_CURRENT_INSTRUCTION_AND_BREAK_OUTER: Self = Self(2);
     pub const ABORT: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for VmInstructionAbortLevel {
@@ -62,16 +47,7 @@ impl protozero::Enumeration for VmInstructionAbortLevel {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for VmInstructionAbortLevel {
-    fn default() -> Self { Self(1) }
-}
-
-impl core::fmt::Debug for VmInstructionAbortLevel {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(VmInstructionAbortLevel);
 /// Instructions that merge patches of a state into one message.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VmProgram {

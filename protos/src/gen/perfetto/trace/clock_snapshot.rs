@@ -16,9 +16,6 @@ impl ClockSnapshotClockBuiltinClocks {
     pub const MONOTONIC_RAW: Self = Self(5);
     pub const BOOTTIME: Self = Self(6);
     pub const BUILTIN_CLOCK_MAX_ID: Self = Self(63);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ClockSnapshotClockBuiltinClocks {
@@ -37,16 +34,7 @@ impl protozero::Enumeration for ClockSnapshotClockBuiltinClocks {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ClockSnapshotClockBuiltinClocks {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ClockSnapshotClockBuiltinClocks {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ClockSnapshotClockBuiltinClocks);
 /// Several clocks read at the same moment; what converts timestamps between them.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ClockSnapshot {

@@ -13,9 +13,6 @@ impl MemoryTrackerSnapshotLevelOfDetail {
     pub const DETAIL_FULL: Self = Self(0);
     pub const DETAIL_LIGHT: Self = Self(1);
     pub const DETAIL_BACKGROUND: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for MemoryTrackerSnapshotLevelOfDetail {
@@ -29,16 +26,7 @@ impl protozero::Enumeration for MemoryTrackerSnapshotLevelOfDetail {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for MemoryTrackerSnapshotLevelOfDetail {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for MemoryTrackerSnapshotLevelOfDetail {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(MemoryTrackerSnapshotLevelOfDetail);
 /// `perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry.Units`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits(pub i32);
@@ -46,9 +34,6 @@ impl MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits {
     pub const UNSPECIFIED: Self = Self(0);
     pub const BYTES: Self = Self(1);
     pub const COUNT: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration
@@ -63,17 +48,9 @@ for MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug
-for MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(
+    MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryUnits
+);
 /// `perfetto.protos.MemoryTrackerSnapshot`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct MemoryTrackerSnapshot {

@@ -13,9 +13,6 @@ impl TracePacketSequenceFlags {
     pub const SEQ_INCREMENTAL_STATE_CLEARED: Self = Self(1);
     /// Drop this packet unless state was cleared at least once and nothing was lost since.
     pub const SEQ_NEEDS_INCREMENTAL_STATE: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TracePacketSequenceFlags {
@@ -29,16 +26,7 @@ impl protozero::Enumeration for TracePacketSequenceFlags {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TracePacketSequenceFlags {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TracePacketSequenceFlags {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TracePacketSequenceFlags);
 /// Why packets before this one are missing: bits of `previous_packet_dropped`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TracePacketDataLossReason(pub i32);
@@ -53,9 +41,6 @@ impl TracePacketDataLossReason {
     pub const DATA_LOSS_OVERWRITE: Self = Self(64);
     pub const DATA_LOSS_WRITER_ABORT: Self = Self(128);
     pub const DATA_LOSS_SMB_FULL: Self = Self(256);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TracePacketDataLossReason {
@@ -76,16 +61,7 @@ impl protozero::Enumeration for TracePacketDataLossReason {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TracePacketDataLossReason {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TracePacketDataLossReason {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TracePacketDataLossReason);
 /// One thing that happened, and what is needed to understand it. Fields named trusted are written
 /// by the service alone; a packet in which a producer wrote them is dropped.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]

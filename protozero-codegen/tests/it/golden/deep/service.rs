@@ -78,16 +78,19 @@ pub mod tree_service {
             id: 1,
             name: "Plant",
             streaming: false,
+            client_streaming: false,
         },
         rt::MethodInfo {
             id: 2,
             name: "WatchGrowth",
             streaming: true,
+            client_streaming: false,
         },
         rt::MethodInfo {
             id: 3,
             name: "Invoke",
             streaming: false,
+            client_streaming: false,
         },
     ];
     /// A request of any method.

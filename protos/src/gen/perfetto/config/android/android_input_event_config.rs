@@ -10,9 +10,6 @@ pub struct AndroidInputEventConfigTraceMode(pub i32);
 impl AndroidInputEventConfigTraceMode {
     pub const TRACE_MODE_TRACE_ALL: Self = Self(0);
     pub const TRACE_MODE_USE_RULES: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for AndroidInputEventConfigTraceMode {
@@ -25,16 +22,7 @@ impl protozero::Enumeration for AndroidInputEventConfigTraceMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for AndroidInputEventConfigTraceMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for AndroidInputEventConfigTraceMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(AndroidInputEventConfigTraceMode);
 /// How much of an event is recorded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AndroidInputEventConfigTraceLevel(pub i32);
@@ -42,9 +30,6 @@ impl AndroidInputEventConfigTraceLevel {
     pub const TRACE_LEVEL_NONE: Self = Self(0);
     pub const TRACE_LEVEL_REDACTED: Self = Self(1);
     pub const TRACE_LEVEL_COMPLETE: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for AndroidInputEventConfigTraceLevel {
@@ -58,16 +43,7 @@ impl protozero::Enumeration for AndroidInputEventConfigTraceLevel {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for AndroidInputEventConfigTraceLevel {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for AndroidInputEventConfigTraceLevel {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(AndroidInputEventConfigTraceLevel);
 /// Android: input events on their way through the dispatcher.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidInputEventConfig {

@@ -11,9 +11,6 @@ impl DisplayVideoConfigFormat {
     pub const FORMAT_UNSPECIFIED: Self = Self(0);
     pub const FORMAT_H264: Self = Self(1);
     pub const FORMAT_HEVC: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for DisplayVideoConfigFormat {
@@ -27,16 +24,7 @@ impl protozero::Enumeration for DisplayVideoConfigFormat {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for DisplayVideoConfigFormat {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for DisplayVideoConfigFormat {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(DisplayVideoConfigFormat);
 /// Android: the screen as a video stream.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DisplayVideoConfig {

@@ -11,9 +11,6 @@ impl PixelModemConfigEventGroup {
     pub const EVENT_GROUP_UNKNOWN: Self = Self(0);
     pub const EVENT_GROUP_LOW_BANDWIDTH: Self = Self(1);
     pub const EVENT_GROUP_HIGH_AND_LOW_BANDWIDTH: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for PixelModemConfigEventGroup {
@@ -27,16 +24,7 @@ impl protozero::Enumeration for PixelModemConfigEventGroup {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for PixelModemConfigEventGroup {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for PixelModemConfigEventGroup {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(PixelModemConfigEventGroup);
 /// Pixel phones: events of the modem.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PixelModemConfig {

@@ -15,9 +15,6 @@ impl ProtoLogLevel {
     pub const PROTOLOG_LEVEL_WARN: Self = Self(4);
     pub const PROTOLOG_LEVEL_ERROR: Self = Self(5);
     pub const PROTOLOG_LEVEL_WTF: Self = Self(6);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ProtoLogLevel {
@@ -35,25 +32,13 @@ impl protozero::Enumeration for ProtoLogLevel {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ProtoLogLevel {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ProtoLogLevel {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ProtoLogLevel);
 /// Whether groups decide.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProtoLogConfigTracingMode(pub i32);
 impl ProtoLogConfigTracingMode {
     pub const DEFAULT: Self = Self(0);
     pub const ENABLE_ALL: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ProtoLogConfigTracingMode {
@@ -63,16 +48,7 @@ impl protozero::Enumeration for ProtoLogConfigTracingMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ProtoLogConfigTracingMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ProtoLogConfigTracingMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ProtoLogConfigTracingMode);
 /// Android: ProtoLog messages.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProtoLogConfig {

@@ -14,9 +14,6 @@ impl SurfaceFlingerLayersConfigMode {
     pub const MODE_DUMP: Self = Self(3);
     pub const MODE_GENERATED_BUGREPORT_ONLY: Self = Self(4);
     pub const MODE_PROTOVM: Self = Self(5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for SurfaceFlingerLayersConfigMode {
@@ -33,16 +30,7 @@ impl protozero::Enumeration for SurfaceFlingerLayersConfigMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for SurfaceFlingerLayersConfigMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for SurfaceFlingerLayersConfigMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(SurfaceFlingerLayersConfigMode);
 /// What is recorded of them; bits that may be summed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SurfaceFlingerLayersConfigTraceFlag(pub i32);
@@ -55,9 +43,6 @@ impl SurfaceFlingerLayersConfigTraceFlag {
     pub const TRACE_FLAG_BUFFERS: Self = Self(32);
     pub const TRACE_FLAG_VIRTUAL_DISPLAYS: Self = Self(64);
     pub const TRACE_FLAG_ALL: Self = Self(14);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for SurfaceFlingerLayersConfigTraceFlag {
@@ -76,16 +61,7 @@ impl protozero::Enumeration for SurfaceFlingerLayersConfigTraceFlag {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for SurfaceFlingerLayersConfigTraceFlag {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for SurfaceFlingerLayersConfigTraceFlag {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(SurfaceFlingerLayersConfigTraceFlag);
 /// Android: layers of the compositor.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SurfaceFlingerLayersConfig {

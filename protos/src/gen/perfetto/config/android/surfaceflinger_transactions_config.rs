@@ -11,9 +11,6 @@ impl SurfaceFlingerTransactionsConfigMode {
     pub const MODE_UNSPECIFIED: Self = Self(0);
     pub const MODE_CONTINUOUS: Self = Self(1);
     pub const MODE_ACTIVE: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for SurfaceFlingerTransactionsConfigMode {
@@ -27,16 +24,7 @@ impl protozero::Enumeration for SurfaceFlingerTransactionsConfigMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for SurfaceFlingerTransactionsConfigMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for SurfaceFlingerTransactionsConfigMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(SurfaceFlingerTransactionsConfigMode);
 /// Android: transactions of the compositor.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SurfaceFlingerTransactionsConfig {

@@ -12,9 +12,6 @@ impl WindowManagerConfigLogFrequency {
     pub const LOG_FREQUENCY_FRAME: Self = Self(1);
     pub const LOG_FREQUENCY_TRANSACTION: Self = Self(2);
     pub const LOG_FREQUENCY_SINGLE_DUMP: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for WindowManagerConfigLogFrequency {
@@ -29,16 +26,7 @@ impl protozero::Enumeration for WindowManagerConfigLogFrequency {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for WindowManagerConfigLogFrequency {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for WindowManagerConfigLogFrequency {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(WindowManagerConfigLogFrequency);
 /// How much of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WindowManagerConfigLogLevel(pub i32);
@@ -47,9 +35,6 @@ impl WindowManagerConfigLogLevel {
     pub const LOG_LEVEL_VERBOSE: Self = Self(1);
     pub const LOG_LEVEL_DEBUG: Self = Self(2);
     pub const LOG_LEVEL_CRITICAL: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for WindowManagerConfigLogLevel {
@@ -64,16 +49,7 @@ impl protozero::Enumeration for WindowManagerConfigLogLevel {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for WindowManagerConfigLogLevel {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for WindowManagerConfigLogLevel {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(WindowManagerConfigLogLevel);
 /// All of it, or what changed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WindowManagerConfigLogMode(pub i32);
@@ -81,9 +57,6 @@ impl WindowManagerConfigLogMode {
     pub const LOG_MODE_UNSPECIFIED: Self = Self(0);
     pub const LOG_MODE_FULL_STATE: Self = Self(1);
     pub const LOG_MODE_INCREMENTAL: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for WindowManagerConfigLogMode {
@@ -97,16 +70,7 @@ impl protozero::Enumeration for WindowManagerConfigLogMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for WindowManagerConfigLogMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for WindowManagerConfigLogMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(WindowManagerConfigLogMode);
 /// Android: state of the window manager.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct WindowManagerConfig {

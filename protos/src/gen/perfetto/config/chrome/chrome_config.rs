@@ -11,9 +11,6 @@ impl ChromeConfigClientPriority {
     pub const UNKNOWN: Self = Self(0);
     pub const BACKGROUND: Self = Self(1);
     pub const USER_INITIATED: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeConfigClientPriority {
@@ -27,16 +24,7 @@ impl protozero::Enumeration for ChromeConfigClientPriority {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeConfigClientPriority {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeConfigClientPriority {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeConfigClientPriority);
 /// What Chrome is to record.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeConfig {

@@ -10,9 +10,6 @@ pub struct EtwConfigKernelFlag(pub i32);
 impl EtwConfigKernelFlag {
     pub const CSWITCH: Self = Self(0);
     pub const DISPATCHER: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for EtwConfigKernelFlag {
@@ -22,16 +19,7 @@ impl protozero::Enumeration for EtwConfigKernelFlag {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for EtwConfigKernelFlag {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for EtwConfigKernelFlag {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(EtwConfigKernelFlag);
 /// Windows: Event Tracing for Windows.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct EtwConfig {

@@ -11,9 +11,6 @@ impl FtraceConfigKsymsMemPolicy {
     pub const KSYMS_UNSPECIFIED: Self = Self(0);
     pub const KSYMS_CLEANUP_ON_STOP: Self = Self(1);
     pub const KSYMS_RETAIN: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for FtraceConfigKsymsMemPolicy {
@@ -27,16 +24,7 @@ impl protozero::Enumeration for FtraceConfigKsymsMemPolicy {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for FtraceConfigKsymsMemPolicy {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for FtraceConfigKsymsMemPolicy {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(FtraceConfigKsymsMemPolicy);
 /// Entry, return, or both.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FtraceConfigKprobeEventKprobeType(pub i32);
@@ -45,9 +33,6 @@ impl FtraceConfigKprobeEventKprobeType {
     pub const KPROBE_TYPE_KPROBE: Self = Self(1);
     pub const KPROBE_TYPE_KRETPROBE: Self = Self(2);
     pub const KPROBE_TYPE_BOTH: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for FtraceConfigKprobeEventKprobeType {
@@ -62,16 +47,7 @@ impl protozero::Enumeration for FtraceConfigKprobeEventKprobeType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for FtraceConfigKprobeEventKprobeType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for FtraceConfigKprobeEventKprobeType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(FtraceConfigKprobeEventKprobeType);
 /// On or off.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FtraceConfigTracefsOptionState(pub i32);
@@ -79,9 +55,6 @@ impl FtraceConfigTracefsOptionState {
     pub const STATE_UNKNOWN: Self = Self(0);
     pub const STATE_ENABLED: Self = Self(1);
     pub const STATE_DISABLED: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for FtraceConfigTracefsOptionState {
@@ -95,16 +68,7 @@ impl protozero::Enumeration for FtraceConfigTracefsOptionState {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for FtraceConfigTracefsOptionState {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for FtraceConfigTracefsOptionState {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(FtraceConfigTracefsOptionState);
 /// linux.ftrace: events of the kernel.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceConfig {

@@ -11,9 +11,6 @@ impl GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
     pub const MANGLED_KERNEL_NAME: Self = Self(0);
     pub const DEMANGLED_KERNEL_NAME: Self = Self(1);
     pub const FUNCTION_NAME: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration
@@ -28,17 +25,9 @@ for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug
-for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(
+    GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterNameBase
+);
 /// GPU counters.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuCounterConfig {

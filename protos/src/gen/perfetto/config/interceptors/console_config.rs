@@ -11,9 +11,6 @@ impl ConsoleConfigOutput {
     pub const OUTPUT_UNSPECIFIED: Self = Self(0);
     pub const OUTPUT_STDOUT: Self = Self(1);
     pub const OUTPUT_STDERR: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ConsoleConfigOutput {
@@ -27,16 +24,7 @@ impl protozero::Enumeration for ConsoleConfigOutput {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ConsoleConfigOutput {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ConsoleConfigOutput {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ConsoleConfigOutput);
 /// Interceptor that prints track events.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ConsoleConfig {

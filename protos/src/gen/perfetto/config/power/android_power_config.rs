@@ -14,9 +14,6 @@ impl AndroidPowerConfigBatteryCounters {
     pub const BATTERY_COUNTER_CURRENT: Self = Self(3);
     pub const BATTERY_COUNTER_CURRENT_AVG: Self = Self(4);
     pub const BATTERY_COUNTER_VOLTAGE: Self = Self(5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for AndroidPowerConfigBatteryCounters {
@@ -33,16 +30,7 @@ impl protozero::Enumeration for AndroidPowerConfigBatteryCounters {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for AndroidPowerConfigBatteryCounters {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for AndroidPowerConfigBatteryCounters {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(AndroidPowerConfigBatteryCounters);
 /// Android: battery and power rails.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidPowerConfig {

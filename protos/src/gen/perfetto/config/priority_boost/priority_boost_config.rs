@@ -11,9 +11,6 @@ impl PriorityBoostConfigBoostPolicy {
     pub const POLICY_UNSPECIFIED: Self = Self(0);
     pub const POLICY_SCHED_OTHER: Self = Self(1);
     pub const POLICY_SCHED_FIFO: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for PriorityBoostConfigBoostPolicy {
@@ -27,16 +24,7 @@ impl protozero::Enumeration for PriorityBoostConfigBoostPolicy {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for PriorityBoostConfigBoostPolicy {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for PriorityBoostConfigBoostPolicy {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(PriorityBoostConfigBoostPolicy);
 /// A higher scheduling priority for the time of a session.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PriorityBoostConfig {

@@ -13,9 +13,6 @@ impl ProcessStatsConfigQuirks {
     pub const DISABLE_INITIAL_DUMP: Self = Self(1);
     /// Do not describe processes when another source meets them.
     pub const DISABLE_ON_DEMAND: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ProcessStatsConfigQuirks {
@@ -29,16 +26,7 @@ impl protozero::Enumeration for ProcessStatsConfigQuirks {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ProcessStatsConfigQuirks {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ProcessStatsConfigQuirks {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ProcessStatsConfigQuirks);
 /// linux.process_stats: processes, threads and their counters.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessStatsConfig {

@@ -13,9 +13,6 @@ impl PerfEventConfigUnwindMode {
     pub const UNWIND_DWARF: Self = Self(2);
     pub const UNWIND_FRAME_POINTER: Self = Self(3);
     pub const UNWIND_KERNEL_FRAME_POINTER: Self = Self(4);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for PerfEventConfigUnwindMode {
@@ -31,16 +28,7 @@ impl protozero::Enumeration for PerfEventConfigUnwindMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for PerfEventConfigUnwindMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for PerfEventConfigUnwindMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(PerfEventConfigUnwindMode);
 /// linux.perf: sampled stacks and counters.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfEventConfig {

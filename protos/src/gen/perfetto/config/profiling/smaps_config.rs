@@ -21,9 +21,6 @@ impl SmapsConfigVmaField {
     pub const VMA_FIELD_PSS: Self = Self(10);
     pub const VMA_FIELD_PSS_DIRTY: Self = Self(11);
     pub const VMA_FIELD_SWAP_PSS: Self = Self(12);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for SmapsConfigVmaField {
@@ -47,16 +44,7 @@ impl protozero::Enumeration for SmapsConfigVmaField {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for SmapsConfigVmaField {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for SmapsConfigVmaField {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(SmapsConfigVmaField);
 /// How the pattern is understood.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RedactionRuleMatchMode(pub i32);
@@ -65,9 +53,6 @@ impl RedactionRuleMatchMode {
     pub const MATCH_MODE_PREFIX: Self = Self(1);
     pub const MATCH_MODE_GLOB_PATH: Self = Self(2);
     pub const MATCH_MODE_GLOB_STRING: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for RedactionRuleMatchMode {
@@ -82,16 +67,7 @@ impl protozero::Enumeration for RedactionRuleMatchMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for RedactionRuleMatchMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for RedactionRuleMatchMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(RedactionRuleMatchMode);
 /// What to keep of /proc/PID/smaps.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SmapsConfig {

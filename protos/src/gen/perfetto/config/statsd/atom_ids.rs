@@ -1250,9 +1250,6 @@ impl AtomId {
     pub const ATOM_ADAPTIVE_AUTH_UNLOCK_AFTER_LOCK_REPORTED: Self = Self(820);
     pub const ATOM_ACCOUNT_MANAGER_EVENT: Self = Self(951);
     pub const ATOM_ACCESSIBILITY_CHECK_RESULT_REPORTED: Self = Self(910);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for AtomId {
@@ -2473,12 +2470,4 @@ impl protozero::Enumeration for AtomId {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for AtomId {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for AtomId {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
+protozero::rt::enumeration!(AtomId);

@@ -13,9 +13,6 @@ impl SysStatsConfigStatCounters {
     pub const STAT_IRQ_COUNTS: Self = Self(2);
     pub const STAT_SOFTIRQ_COUNTS: Self = Self(3);
     pub const STAT_FORK_COUNT: Self = Self(4);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for SysStatsConfigStatCounters {
@@ -31,16 +28,7 @@ impl protozero::Enumeration for SysStatsConfigStatCounters {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for SysStatsConfigStatCounters {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for SysStatsConfigStatCounters {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(SysStatsConfigStatCounters);
 /// linux.sys_stats: counters of the whole machine. Each has a period; 0 switches it off.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStatsConfig {

@@ -13,9 +13,6 @@ impl AndroidAflagsFlagPermission {
     pub const FLAG_PERMISSION_UNSPECIFIED: Self = Self(0);
     pub const FLAG_PERMISSION_READ_ONLY: Self = Self(1);
     pub const FLAG_PERMISSION_READ_WRITE: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for AndroidAflagsFlagPermission {
@@ -29,16 +26,7 @@ impl protozero::Enumeration for AndroidAflagsFlagPermission {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for AndroidAflagsFlagPermission {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for AndroidAflagsFlagPermission {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(AndroidAflagsFlagPermission);
 /// `perfetto.protos.AndroidAflags.ValuePickedFrom`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AndroidAflagsValuePickedFrom(pub i32);
@@ -47,9 +35,6 @@ impl AndroidAflagsValuePickedFrom {
     pub const VALUE_PICKED_FROM_DEFAULT: Self = Self(1);
     pub const VALUE_PICKED_FROM_SERVER: Self = Self(2);
     pub const VALUE_PICKED_FROM_LOCAL: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for AndroidAflagsValuePickedFrom {
@@ -64,16 +49,7 @@ impl protozero::Enumeration for AndroidAflagsValuePickedFrom {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for AndroidAflagsValuePickedFrom {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for AndroidAflagsValuePickedFrom {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(AndroidAflagsValuePickedFrom);
 /// `perfetto.protos.AndroidAflags.FlagStorageBackend`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AndroidAflagsFlagStorageBackend(pub i32);
@@ -82,9 +58,6 @@ impl AndroidAflagsFlagStorageBackend {
     pub const FLAG_STORAGE_BACKEND_NONE: Self = Self(1);
     pub const FLAG_STORAGE_BACKEND_ACONFIGD: Self = Self(2);
     pub const FLAG_STORAGE_BACKEND_DEVICE_CONFIG: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for AndroidAflagsFlagStorageBackend {
@@ -99,16 +72,7 @@ impl protozero::Enumeration for AndroidAflagsFlagStorageBackend {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for AndroidAflagsFlagStorageBackend {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for AndroidAflagsFlagStorageBackend {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(AndroidAflagsFlagStorageBackend);
 /// `perfetto.protos.AndroidAflags.FlagType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AndroidAflagsFlagType(pub i32);
@@ -116,9 +80,6 @@ impl AndroidAflagsFlagType {
     pub const FLAG_TYPE_UNSPECIFIED: Self = Self(0);
     pub const FLAG_TYPE_BOOLEAN: Self = Self(1);
     pub const FLAG_TYPE_INTEGER: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for AndroidAflagsFlagType {
@@ -132,16 +93,7 @@ impl protozero::Enumeration for AndroidAflagsFlagType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for AndroidAflagsFlagType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for AndroidAflagsFlagType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(AndroidAflagsFlagType);
 /// `perfetto.protos.AndroidAflags`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct AndroidAflags {

@@ -24,9 +24,6 @@ impl GraphicsFrameEventBufferEventType {
     pub const DETACH: Self = Self(11);
     pub const ATTACH: Self = Self(12);
     pub const CANCEL: Self = Self(13);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for GraphicsFrameEventBufferEventType {
@@ -51,16 +48,7 @@ impl protozero::Enumeration for GraphicsFrameEventBufferEventType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for GraphicsFrameEventBufferEventType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for GraphicsFrameEventBufferEventType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(GraphicsFrameEventBufferEventType);
 /// `perfetto.protos.GraphicsFrameEvent`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GraphicsFrameEvent {

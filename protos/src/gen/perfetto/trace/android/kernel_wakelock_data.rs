@@ -13,9 +13,6 @@ impl KernelWakelockDataWakelockType {
     pub const WAKELOCK_TYPE_UNKNOWN: Self = Self(0);
     pub const WAKELOCK_TYPE_KERNEL: Self = Self(1);
     pub const WAKELOCK_TYPE_NATIVE: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for KernelWakelockDataWakelockType {
@@ -29,16 +26,7 @@ impl protozero::Enumeration for KernelWakelockDataWakelockType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for KernelWakelockDataWakelockType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for KernelWakelockDataWakelockType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(KernelWakelockDataWakelockType);
 /// `perfetto.protos.KernelWakelockData`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct KernelWakelockData {

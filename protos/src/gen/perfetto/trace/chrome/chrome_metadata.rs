@@ -13,9 +13,6 @@ impl BackgroundTracingMetadataTriggerRuleTriggerType {
     pub const TRIGGER_UNSPECIFIED: Self = Self(0);
     pub const MONITOR_AND_DUMP_WHEN_SPECIFIC_HISTOGRAM_AND_VALUE: Self = Self(1);
     pub const MONITOR_AND_DUMP_WHEN_TRIGGER_NAMED: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for BackgroundTracingMetadataTriggerRuleTriggerType {
@@ -29,16 +26,7 @@ impl protozero::Enumeration for BackgroundTracingMetadataTriggerRuleTriggerType 
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for BackgroundTracingMetadataTriggerRuleTriggerType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for BackgroundTracingMetadataTriggerRuleTriggerType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(BackgroundTracingMetadataTriggerRuleTriggerType);
 /// `perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule.EventType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BackgroundTracingMetadataTriggerRuleNamedRuleEventType(pub i32);
@@ -50,9 +38,6 @@ impl BackgroundTracingMetadataTriggerRuleNamedRuleEventType {
     pub const REACHED_CODE: Self = Self(4);
     pub const CONTENT_TRIGGER: Self = Self(5);
     pub const TEST_RULE: Self = Self(1000);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for BackgroundTracingMetadataTriggerRuleNamedRuleEventType {
@@ -70,16 +55,7 @@ impl protozero::Enumeration for BackgroundTracingMetadataTriggerRuleNamedRuleEve
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for BackgroundTracingMetadataTriggerRuleNamedRuleEventType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for BackgroundTracingMetadataTriggerRuleNamedRuleEventType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(BackgroundTracingMetadataTriggerRuleNamedRuleEventType);
 /// `perfetto.protos.ChromeMetadataPacket`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeMetadataPacket {

@@ -12,9 +12,6 @@ pub struct ChromeTracedValueNestedType(pub i32);
 impl ChromeTracedValueNestedType {
     pub const DICT: Self = Self(0);
     pub const ARRAY: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeTracedValueNestedType {
@@ -24,25 +21,13 @@ impl protozero::Enumeration for ChromeTracedValueNestedType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeTracedValueNestedType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeTracedValueNestedType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeTracedValueNestedType);
 /// `perfetto.protos.ChromeLegacyJsonTrace.TraceType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeLegacyJsonTraceTraceType(pub i32);
 impl ChromeLegacyJsonTraceTraceType {
     pub const USER_TRACE: Self = Self(0);
     pub const SYSTEM_TRACE: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeLegacyJsonTraceTraceType {
@@ -55,16 +40,7 @@ impl protozero::Enumeration for ChromeLegacyJsonTraceTraceType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeLegacyJsonTraceTraceType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeLegacyJsonTraceTraceType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeLegacyJsonTraceTraceType);
 /// `perfetto.protos.ChromeTracedValue`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeTracedValue {

@@ -17,9 +17,6 @@ impl InternedV8JsScriptType {
     pub const TYPE_NATIVE: Self = Self(4);
     pub const TYPE_EXTENSION: Self = Self(5);
     pub const TYPE_INSPECTOR: Self = Self(6);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for InternedV8JsScriptType {
@@ -37,16 +34,7 @@ impl protozero::Enumeration for InternedV8JsScriptType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for InternedV8JsScriptType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for InternedV8JsScriptType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(InternedV8JsScriptType);
 /// `perfetto.protos.InternedV8JsFunction.Kind`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InternedV8JsFunctionKind(pub i32);
@@ -79,9 +67,6 @@ impl InternedV8JsFunctionKind {
     pub const KIND_CLASS_MEMBERS_INITIALIZER_FUNCTION: Self = Self(25);
     pub const KIND_CLASS_STATIC_INITIALIZER_FUNCTION: Self = Self(26);
     pub const KIND_INVALID: Self = Self(27);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for InternedV8JsFunctionKind {
@@ -120,16 +105,7 @@ impl protozero::Enumeration for InternedV8JsFunctionKind {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for InternedV8JsFunctionKind {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for InternedV8JsFunctionKind {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(InternedV8JsFunctionKind);
 /// `perfetto.protos.V8JsCode.Tier`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct V8JsCodeTier(pub i32);
@@ -140,9 +116,6 @@ impl V8JsCodeTier {
     pub const TIER_MAGLEV: Self = Self(3);
     pub const TIER_TURBOSHAFT: Self = Self(4);
     pub const TIER_TURBOFAN: Self = Self(5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for V8JsCodeTier {
@@ -159,16 +132,7 @@ impl protozero::Enumeration for V8JsCodeTier {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for V8JsCodeTier {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for V8JsCodeTier {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(V8JsCodeTier);
 /// `perfetto.protos.V8InternalCode.Type`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct V8InternalCodeType(pub i32);
@@ -183,9 +147,6 @@ impl V8InternalCodeType {
     pub const TYPE_JS_TO_WASM_FUNCTION: Self = Self(7);
     pub const TYPE_JS_TO_JS_FUNCTION: Self = Self(8);
     pub const TYPE_C_WASM_ENTRY: Self = Self(9);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for V8InternalCodeType {
@@ -206,16 +167,7 @@ impl protozero::Enumeration for V8InternalCodeType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for V8InternalCodeType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for V8InternalCodeType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(V8InternalCodeType);
 /// `perfetto.protos.V8WasmCode.Tier`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct V8WasmCodeTier(pub i32);
@@ -223,9 +175,6 @@ impl V8WasmCodeTier {
     pub const TIER_UNKNOWN: Self = Self(0);
     pub const TIER_LIFTOFF: Self = Self(1);
     pub const TIER_TURBOFAN: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for V8WasmCodeTier {
@@ -239,16 +188,7 @@ impl protozero::Enumeration for V8WasmCodeTier {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for V8WasmCodeTier {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for V8WasmCodeTier {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(V8WasmCodeTier);
 /// `perfetto.protos.V8String`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct V8String {

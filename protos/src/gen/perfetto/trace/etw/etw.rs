@@ -48,9 +48,6 @@ impl CSwitchEtwEventOldThreadWaitReason {
     pub const WR_GUARD_MUTEX: Self = Self(35);
     pub const WR_RUNDOWN: Self = Self(36);
     pub const MAXIMUM_WAIT_REASON: Self = Self(37);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for CSwitchEtwEventOldThreadWaitReason {
@@ -99,25 +96,13 @@ impl protozero::Enumeration for CSwitchEtwEventOldThreadWaitReason {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for CSwitchEtwEventOldThreadWaitReason {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for CSwitchEtwEventOldThreadWaitReason {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(CSwitchEtwEventOldThreadWaitReason);
 /// `perfetto.protos.CSwitchEtwEvent.OldThreadWaitMode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CSwitchEtwEventOldThreadWaitMode(pub i32);
 impl CSwitchEtwEventOldThreadWaitMode {
     pub const KERNEL_MODE: Self = Self(0);
     pub const USER_MODE: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for CSwitchEtwEventOldThreadWaitMode {
@@ -130,16 +115,7 @@ impl protozero::Enumeration for CSwitchEtwEventOldThreadWaitMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for CSwitchEtwEventOldThreadWaitMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for CSwitchEtwEventOldThreadWaitMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(CSwitchEtwEventOldThreadWaitMode);
 /// `perfetto.protos.CSwitchEtwEvent.OldThreadState`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CSwitchEtwEventOldThreadState(pub i32);
@@ -152,9 +128,6 @@ impl CSwitchEtwEventOldThreadState {
     pub const WAITING: Self = Self(5);
     pub const TRANSITION: Self = Self(6);
     pub const DEFERRED_READY: Self = Self(7);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for CSwitchEtwEventOldThreadState {
@@ -173,16 +146,7 @@ impl protozero::Enumeration for CSwitchEtwEventOldThreadState {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for CSwitchEtwEventOldThreadState {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for CSwitchEtwEventOldThreadState {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(CSwitchEtwEventOldThreadState);
 /// `perfetto.protos.ReadyThreadEtwEvent.AdjustReason`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReadyThreadEtwEventAdjustReason(pub i32);
@@ -190,9 +154,6 @@ impl ReadyThreadEtwEventAdjustReason {
     pub const IGNORE_THE_INCREMENT: Self = Self(0);
     pub const APPLY_INCREMENT: Self = Self(1);
     pub const APPLY_INCREMENT_BOOST: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ReadyThreadEtwEventAdjustReason {
@@ -206,16 +167,7 @@ impl protozero::Enumeration for ReadyThreadEtwEventAdjustReason {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ReadyThreadEtwEventAdjustReason {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ReadyThreadEtwEventAdjustReason {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ReadyThreadEtwEventAdjustReason);
 /// `perfetto.protos.ReadyThreadEtwEvent.TraceFlag`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReadyThreadEtwEventTraceFlag(pub i32);
@@ -224,9 +176,6 @@ impl ReadyThreadEtwEventTraceFlag {
     pub const THREAD_READIED: Self = Self(1);
     pub const KERNEL_STACK_SWAPPED_OUT: Self = Self(2);
     pub const PROCESS_ADDRESS_SWAPPED_OUT: Self = Self(4);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ReadyThreadEtwEventTraceFlag {
@@ -241,16 +190,7 @@ impl protozero::Enumeration for ReadyThreadEtwEventTraceFlag {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ReadyThreadEtwEventTraceFlag {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ReadyThreadEtwEventTraceFlag {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ReadyThreadEtwEventTraceFlag);
 /// `perfetto.protos.CSwitchEtwEvent`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CSwitchEtwEvent {

@@ -13,9 +13,6 @@ impl InodeFileMapEntryType {
     pub const UNKNOWN: Self = Self(0);
     pub const FILE: Self = Self(1);
     pub const DIRECTORY: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for InodeFileMapEntryType {
@@ -29,16 +26,7 @@ impl protozero::Enumeration for InodeFileMapEntryType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for InodeFileMapEntryType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for InodeFileMapEntryType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(InodeFileMapEntryType);
 /// `perfetto.protos.InodeFileMap`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InodeFileMap {

@@ -15,9 +15,6 @@ impl FtraceClock {
     pub const FTRACE_CLOCK_GLOBAL: Self = Self(2);
     pub const FTRACE_CLOCK_LOCAL: Self = Self(3);
     pub const FTRACE_CLOCK_MONO_RAW: Self = Self(4);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for FtraceClock {
@@ -33,16 +30,7 @@ impl protozero::Enumeration for FtraceClock {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for FtraceClock {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for FtraceClock {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(FtraceClock);
 /// `perfetto.protos.FtraceEventBundle`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceEventBundle {

@@ -28,9 +28,6 @@ impl FtraceParseStatus {
     pub const FTRACE_STATUS_ABI_END_OVERFLOW: Self = Self(15);
     pub const FTRACE_STATUS_SHORT_COMPACT_EVENT: Self = Self(16);
     pub const FTRACE_STATUS_INVALID_EVENT: Self = Self(17);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for FtraceParseStatus {
@@ -59,16 +56,7 @@ impl protozero::Enumeration for FtraceParseStatus {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for FtraceParseStatus {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for FtraceParseStatus {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(FtraceParseStatus);
 /// `perfetto.protos.FtraceStats.Phase`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FtraceStatsPhase(pub i32);
@@ -76,9 +64,6 @@ impl FtraceStatsPhase {
     pub const UNSPECIFIED: Self = Self(0);
     pub const START_OF_TRACE: Self = Self(1);
     pub const END_OF_TRACE: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for FtraceStatsPhase {
@@ -92,16 +77,7 @@ impl protozero::Enumeration for FtraceStatsPhase {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for FtraceStatsPhase {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for FtraceStatsPhase {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(FtraceStatsPhase);
 /// `perfetto.protos.FtraceCpuStats`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct FtraceCpuStats {

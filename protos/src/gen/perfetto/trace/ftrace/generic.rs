@@ -14,9 +14,6 @@ impl KprobeEventKprobeType {
     pub const KPROBE_TYPE_BEGIN: Self = Self(1);
     pub const KPROBE_TYPE_END: Self = Self(2);
     pub const KPROBE_TYPE_INSTANT: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for KprobeEventKprobeType {
@@ -31,16 +28,7 @@ impl protozero::Enumeration for KprobeEventKprobeType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for KprobeEventKprobeType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for KprobeEventKprobeType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(KprobeEventKprobeType);
 /// `perfetto.protos.GenericFtraceEvent`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GenericFtraceEvent {

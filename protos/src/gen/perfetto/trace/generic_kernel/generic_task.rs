@@ -19,9 +19,6 @@ impl GenericKernelTaskStateEventTaskStateEnum {
     pub const TASK_STATE_STOPPED: Self = Self(6);
     pub const TASK_STATE_DEAD: Self = Self(7);
     pub const TASK_STATE_DESTROYED: Self = Self(8);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for GenericKernelTaskStateEventTaskStateEnum {
@@ -41,16 +38,7 @@ impl protozero::Enumeration for GenericKernelTaskStateEventTaskStateEnum {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for GenericKernelTaskStateEventTaskStateEnum {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for GenericKernelTaskStateEventTaskStateEnum {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(GenericKernelTaskStateEventTaskStateEnum);
 /// `perfetto.protos.GenericKernelTaskStateEvent`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GenericKernelTaskStateEvent {

@@ -16,9 +16,6 @@ impl GpuLogSeverity {
     pub const LOG_SEVERITY_INFO: Self = Self(3);
     pub const LOG_SEVERITY_WARNING: Self = Self(4);
     pub const LOG_SEVERITY_ERROR: Self = Self(5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for GpuLogSeverity {
@@ -35,16 +32,7 @@ impl protozero::Enumeration for GpuLogSeverity {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for GpuLogSeverity {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for GpuLogSeverity {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(GpuLogSeverity);
 /// `perfetto.protos.GpuLog`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct GpuLog {

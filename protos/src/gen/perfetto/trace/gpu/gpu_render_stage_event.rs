@@ -14,9 +14,6 @@ impl InternedGraphicsContextApi {
     pub const OPEN_CL: Self = Self(3);
     pub const CUDA: Self = Self(4);
     pub const HIP: Self = Self(5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for InternedGraphicsContextApi {
@@ -33,16 +30,7 @@ impl protozero::Enumeration for InternedGraphicsContextApi {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for InternedGraphicsContextApi {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for InternedGraphicsContextApi {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(InternedGraphicsContextApi);
 /// What a render stage does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InternedGpuRenderStageSpecificationRenderStageCategory(pub i32);
@@ -50,9 +38,6 @@ impl InternedGpuRenderStageSpecificationRenderStageCategory {
     pub const OTHER: Self = Self(0);
     pub const GRAPHICS: Self = Self(1);
     pub const COMPUTE: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for InternedGpuRenderStageSpecificationRenderStageCategory {
@@ -66,16 +51,7 @@ impl protozero::Enumeration for InternedGpuRenderStageSpecificationRenderStageCa
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for InternedGpuRenderStageSpecificationRenderStageCategory {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for InternedGpuRenderStageSpecificationRenderStageCategory {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(InternedGpuRenderStageSpecificationRenderStageCategory);
 /// A graphics context of a process.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InternedGraphicsContext {

@@ -16,9 +16,6 @@ impl VulkanMemoryEventSource {
     pub const SOURCE_DEVICE_MEMORY: Self = Self(3);
     pub const SOURCE_BUFFER: Self = Self(4);
     pub const SOURCE_IMAGE: Self = Self(5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for VulkanMemoryEventSource {
@@ -35,16 +32,7 @@ impl protozero::Enumeration for VulkanMemoryEventSource {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for VulkanMemoryEventSource {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for VulkanMemoryEventSource {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(VulkanMemoryEventSource);
 /// `perfetto.protos.VulkanMemoryEvent.Operation`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VulkanMemoryEventOperation(pub i32);
@@ -55,9 +43,6 @@ impl VulkanMemoryEventOperation {
     pub const OP_BIND: Self = Self(3);
     pub const OP_DESTROY_BOUND: Self = Self(4);
     pub const OP_ANNOTATIONS: Self = Self(5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for VulkanMemoryEventOperation {
@@ -74,16 +59,7 @@ impl protozero::Enumeration for VulkanMemoryEventOperation {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for VulkanMemoryEventOperation {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for VulkanMemoryEventOperation {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(VulkanMemoryEventOperation);
 /// `perfetto.protos.VulkanMemoryEvent.AllocationScope`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VulkanMemoryEventAllocationScope(pub i32);
@@ -94,9 +70,6 @@ impl VulkanMemoryEventAllocationScope {
     pub const SCOPE_CACHE: Self = Self(3);
     pub const SCOPE_DEVICE: Self = Self(4);
     pub const SCOPE_INSTANCE: Self = Self(5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for VulkanMemoryEventAllocationScope {
@@ -113,16 +86,7 @@ impl protozero::Enumeration for VulkanMemoryEventAllocationScope {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for VulkanMemoryEventAllocationScope {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for VulkanMemoryEventAllocationScope {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(VulkanMemoryEventAllocationScope);
 /// `perfetto.protos.VulkanMemoryEventAnnotation`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct VulkanMemoryEventAnnotation {

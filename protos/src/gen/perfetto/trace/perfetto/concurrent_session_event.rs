@@ -14,9 +14,6 @@ impl ConcurrentSessionEventState {
     pub const STATE_STARTED: Self = Self(3);
     pub const STATE_DISABLING_WAITING_STOP_ACKS: Self = Self(4);
     pub const STATE_CLONED_READ_ONLY: Self = Self(5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ConcurrentSessionEventState {
@@ -33,16 +30,7 @@ impl protozero::Enumeration for ConcurrentSessionEventState {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ConcurrentSessionEventState {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ConcurrentSessionEventState {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ConcurrentSessionEventState);
 /// Another session of the same service changed its state while this one ran.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ConcurrentSessionEvent {

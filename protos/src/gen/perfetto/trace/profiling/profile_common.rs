@@ -15,9 +15,6 @@ impl FrameKind {
     pub const KIND_JIT: Self = Self(4);
     pub const KIND_GC: Self = Self(5);
     pub const KIND_RUNTIME: Self = Self(6);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for FrameKind {
@@ -35,16 +32,7 @@ impl protozero::Enumeration for FrameKind {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for FrameKind {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for FrameKind {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(FrameKind);
 /// Bytes with a number. Not always text: build ids are raw.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct InternedString {

@@ -11,9 +11,6 @@ impl ProfilePacketProcessHeapSamplesClientError {
     pub const CLIENT_ERROR_NONE: Self = Self(0);
     pub const CLIENT_ERROR_HIT_TIMEOUT: Self = Self(1);
     pub const CLIENT_ERROR_INVALID_STACK_BOUNDS: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ProfilePacketProcessHeapSamplesClientError {
@@ -27,16 +24,7 @@ impl protozero::Enumeration for ProfilePacketProcessHeapSamplesClientError {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ProfilePacketProcessHeapSamplesClientError {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ProfilePacketProcessHeapSamplesClientError {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ProfilePacketProcessHeapSamplesClientError);
 /// `perfetto.protos.Profiling.CpuMode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProfilingCpuMode(pub i32);
@@ -47,9 +35,6 @@ impl ProfilingCpuMode {
     pub const MODE_HYPERVISOR: Self = Self(3);
     pub const MODE_GUEST_KERNEL: Self = Self(4);
     pub const MODE_GUEST_USER: Self = Self(5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ProfilingCpuMode {
@@ -66,16 +51,7 @@ impl protozero::Enumeration for ProfilingCpuMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ProfilingCpuMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ProfilingCpuMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ProfilingCpuMode);
 /// `perfetto.protos.Profiling.StackUnwindError`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProfilingStackUnwindError(pub i32);
@@ -96,9 +72,6 @@ impl ProfilingStackUnwindError {
     pub const UNWIND_ERROR_MAPS_PARSE: Self = Self(13);
     pub const UNWIND_ERROR_INVALID_PARAMETER: Self = Self(14);
     pub const UNWIND_ERROR_PTRACE_CALL: Self = Self(15);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ProfilingStackUnwindError {
@@ -125,16 +98,7 @@ impl protozero::Enumeration for ProfilingStackUnwindError {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ProfilingStackUnwindError {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ProfilingStackUnwindError {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ProfilingStackUnwindError);
 /// `perfetto.protos.PerfSample.SampleSkipReason`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerfSampleSampleSkipReason(pub i32);
@@ -144,9 +108,6 @@ impl PerfSampleSampleSkipReason {
     pub const PROFILER_SKIP_UNWIND_STAGE: Self = Self(2);
     pub const PROFILER_SKIP_UNWIND_ENQUEUE: Self = Self(3);
     pub const PROFILER_SKIP_NOT_IN_SCOPE: Self = Self(4);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for PerfSampleSampleSkipReason {
@@ -162,25 +123,13 @@ impl protozero::Enumeration for PerfSampleSampleSkipReason {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for PerfSampleSampleSkipReason {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for PerfSampleSampleSkipReason {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(PerfSampleSampleSkipReason);
 /// `perfetto.protos.PerfSample.ProducerEvent.DataSourceStopReason`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerfSampleProducerEventDataSourceStopReason(pub i32);
 impl PerfSampleProducerEventDataSourceStopReason {
     pub const PROFILER_STOP_UNKNOWN: Self = Self(0);
     pub const PROFILER_STOP_GUARDRAIL: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for PerfSampleProducerEventDataSourceStopReason {
@@ -193,16 +142,7 @@ impl protozero::Enumeration for PerfSampleProducerEventDataSourceStopReason {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for PerfSampleProducerEventDataSourceStopReason {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for PerfSampleProducerEventDataSourceStopReason {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(PerfSampleProducerEventDataSourceStopReason);
 /// What the samples of a sequence have in common.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct PerfSampleDefaults {

@@ -14,9 +14,6 @@ impl SmapsPacketRecordingType {
     pub const RECORDING_TYPE_STANDALONE: Self = Self(1);
     pub const RECORDING_TYPE_ART_HPROF_POSTFORK: Self = Self(2);
     pub const RECORDING_TYPE_ART_HPROF_PREFORK: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for SmapsPacketRecordingType {
@@ -31,16 +28,7 @@ impl protozero::Enumeration for SmapsPacketRecordingType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for SmapsPacketRecordingType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for SmapsPacketRecordingType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(SmapsPacketRecordingType);
 /// `perfetto.protos.SmapsEntry`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SmapsEntry {

@@ -14,9 +14,6 @@ impl StackSampleMode {
     pub const MODE_HYPERVISOR: Self = Self(3);
     pub const MODE_GUEST_USER: Self = Self(4);
     pub const MODE_GUEST_KERNEL: Self = Self(5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for StackSampleMode {
@@ -33,16 +30,7 @@ impl protozero::Enumeration for StackSampleMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for StackSampleMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for StackSampleMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(StackSampleMode);
 /// Units of weights.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackSampleUnit(pub i32);
@@ -57,9 +45,6 @@ impl StackSampleUnit {
     pub const UNIT_CACHE_REFERENCES: Self = Self(7);
     pub const UNIT_BRANCH_MISSES: Self = Self(8);
     pub const UNIT_COUNT: Self = Self(9);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for StackSampleUnit {
@@ -80,16 +65,7 @@ impl protozero::Enumeration for StackSampleUnit {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for StackSampleUnit {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for StackSampleUnit {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(StackSampleUnit);
 /// Over what it is counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackSampleCounterDescriptorScope(pub i32);
@@ -97,9 +73,6 @@ impl StackSampleCounterDescriptorScope {
     pub const SCOPE_UNSPECIFIED: Self = Self(0);
     pub const SCOPE_GLOBAL: Self = Self(1);
     pub const SCOPE_CPU: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for StackSampleCounterDescriptorScope {
@@ -113,16 +86,7 @@ impl protozero::Enumeration for StackSampleCounterDescriptorScope {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for StackSampleCounterDescriptorScope {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for StackSampleCounterDescriptorScope {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(StackSampleCounterDescriptorScope);
 /// A sampled stack with the counters read along. Only its parts are used here: InternedData refers
 /// to them.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]

@@ -15,9 +15,6 @@ impl SysStatsPsiSamplePsiResource {
     pub const PSI_RESOURCE_IO_FULL: Self = Self(4);
     pub const PSI_RESOURCE_MEMORY_SOME: Self = Self(5);
     pub const PSI_RESOURCE_MEMORY_FULL: Self = Self(6);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for SysStatsPsiSamplePsiResource {
@@ -35,16 +32,7 @@ impl protozero::Enumeration for SysStatsPsiSamplePsiResource {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for SysStatsPsiSamplePsiResource {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for SysStatsPsiSamplePsiResource {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(SysStatsPsiSamplePsiResource);
 /// Counters of the whole machine.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct SysStats {

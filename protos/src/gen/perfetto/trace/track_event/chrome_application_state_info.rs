@@ -13,9 +13,6 @@ impl ChromeApplicationStateInfoChromeApplicationState {
     pub const APPLICATION_STATE_HAS_PAUSED_ACTIVITIES: Self = Self(2);
     pub const APPLICATION_STATE_HAS_STOPPED_ACTIVITIES: Self = Self(3);
     pub const APPLICATION_STATE_HAS_DESTROYED_ACTIVITIES: Self = Self(4);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeApplicationStateInfoChromeApplicationState {
@@ -31,16 +28,7 @@ impl protozero::Enumeration for ChromeApplicationStateInfoChromeApplicationState
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeApplicationStateInfoChromeApplicationState {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeApplicationStateInfoChromeApplicationState {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeApplicationStateInfoChromeApplicationState);
 /// Chrome on Android: state of its activities.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeApplicationStateInfo {

@@ -28,9 +28,6 @@ impl ChromeCompositorSchedulerAction {
     pub const CC_SCHEDULER_ACTION_NOTIFY_BEGIN_MAIN_FRAME_NOT_EXPECTED_SOON: Self = Self(
         13,
     );
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeCompositorSchedulerAction {
@@ -55,16 +52,7 @@ impl protozero::Enumeration for ChromeCompositorSchedulerAction {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeCompositorSchedulerAction {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeCompositorSchedulerAction {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeCompositorSchedulerAction);
 /// `perfetto.protos.ChromeCompositorSchedulerState.BeginImplFrameDeadlineMode`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode(pub i32);
@@ -75,9 +63,6 @@ impl ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode {
     pub const DEADLINE_MODE_REGULAR: Self = Self(3);
     pub const DEADLINE_MODE_LATE: Self = Self(4);
     pub const DEADLINE_MODE_BLOCKED: Self = Self(5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration
@@ -95,16 +80,7 @@ for ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeCompositorSchedulerStateBeginImplFrameDeadlineMode);
 /// `perfetto.protos.ChromeCompositorStateMachine.MajorState.BeginImplFrameState`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeCompositorStateMachineMajorStateBeginImplFrameState(pub i32);
@@ -113,9 +89,6 @@ impl ChromeCompositorStateMachineMajorStateBeginImplFrameState {
     pub const BEGIN_IMPL_FRAME_IDLE: Self = Self(1);
     pub const BEGIN_IMPL_FRAME_INSIDE_BEGIN_FRAME: Self = Self(2);
     pub const BEGIN_IMPL_FRAME_INSIDE_DEADLINE: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration
@@ -131,16 +104,7 @@ for ChromeCompositorStateMachineMajorStateBeginImplFrameState {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeCompositorStateMachineMajorStateBeginImplFrameState {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeCompositorStateMachineMajorStateBeginImplFrameState {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeCompositorStateMachineMajorStateBeginImplFrameState);
 /// `perfetto.protos.ChromeCompositorStateMachine.MajorState.BeginMainFrameState`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeCompositorStateMachineMajorStateBeginMainFrameState(pub i32);
@@ -149,9 +113,6 @@ impl ChromeCompositorStateMachineMajorStateBeginMainFrameState {
     pub const BEGIN_MAIN_FRAME_IDLE: Self = Self(1);
     pub const BEGIN_MAIN_FRAME_SENT: Self = Self(2);
     pub const BEGIN_MAIN_FRAME_READY_TO_COMMIT: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration
@@ -167,16 +128,7 @@ for ChromeCompositorStateMachineMajorStateBeginMainFrameState {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeCompositorStateMachineMajorStateBeginMainFrameState {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeCompositorStateMachineMajorStateBeginMainFrameState {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeCompositorStateMachineMajorStateBeginMainFrameState);
 /// `perfetto.protos.ChromeCompositorStateMachine.MajorState.LayerTreeFrameSinkState`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState(pub i32);
@@ -187,9 +139,6 @@ impl ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState {
     pub const LAYER_TREE_FRAME_CREATING: Self = Self(3);
     pub const LAYER_TREE_FRAME_WAITING_FOR_FIRST_COMMIT: Self = Self(4);
     pub const LAYER_TREE_FRAME_WAITING_FOR_FIRST_ACTIVATION: Self = Self(5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration
@@ -207,16 +156,9 @@ for ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(
+    ChromeCompositorStateMachineMajorStateLayerTreeFrameSinkState
+);
 /// `perfetto.protos.ChromeCompositorStateMachine.MajorState.ForcedRedrawOnTimeoutState`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState(pub i32);
@@ -226,9 +168,6 @@ impl ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState {
     pub const FORCED_REDRAW_WAITING_FOR_COMMIT: Self = Self(2);
     pub const FORCED_REDRAW_WAITING_FOR_ACTIVATION: Self = Self(3);
     pub const FORCED_REDRAW_WAITING_FOR_DRAW: Self = Self(4);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration
@@ -245,17 +184,9 @@ for ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug
-for ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(
+    ChromeCompositorStateMachineMajorStateForcedRedrawOnTimeoutState
+);
 /// `perfetto.protos.ChromeCompositorStateMachine.MinorState.TreePriority`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeCompositorStateMachineMinorStateTreePriority(pub i32);
@@ -264,9 +195,6 @@ impl ChromeCompositorStateMachineMinorStateTreePriority {
     pub const TREE_PRIORITY_SAME_PRIORITY_FOR_BOTH_TREES: Self = Self(1);
     pub const TREE_PRIORITY_SMOOTHNESS_TAKES_PRIORITY: Self = Self(2);
     pub const TREE_PRIORITY_NEW_CONTENT_TAKES_PRIORITY: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeCompositorStateMachineMinorStateTreePriority {
@@ -281,16 +209,7 @@ impl protozero::Enumeration for ChromeCompositorStateMachineMinorStateTreePriori
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeCompositorStateMachineMinorStateTreePriority {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeCompositorStateMachineMinorStateTreePriority {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeCompositorStateMachineMinorStateTreePriority);
 /// `perfetto.protos.ChromeCompositorStateMachine.MinorState.ScrollHandlerState`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeCompositorStateMachineMinorStateScrollHandlerState(pub i32);
@@ -298,9 +217,6 @@ impl ChromeCompositorStateMachineMinorStateScrollHandlerState {
     pub const SCROLL_HANDLER_UNSPECIFIED: Self = Self(0);
     pub const SCROLL_AFFECTS_SCROLL_HANDLER: Self = Self(1);
     pub const SCROLL_DOES_NOT_AFFECT_SCROLL_HANDLER: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration
@@ -315,16 +231,7 @@ for ChromeCompositorStateMachineMinorStateScrollHandlerState {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeCompositorStateMachineMinorStateScrollHandlerState {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeCompositorStateMachineMinorStateScrollHandlerState {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeCompositorStateMachineMinorStateScrollHandlerState);
 /// `perfetto.protos.BeginFrameArgs.BeginFrameArgsType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BeginFrameArgsBeginFrameArgsType(pub i32);
@@ -333,9 +240,6 @@ impl BeginFrameArgsBeginFrameArgsType {
     pub const BEGIN_FRAME_ARGS_TYPE_INVALID: Self = Self(1);
     pub const BEGIN_FRAME_ARGS_TYPE_NORMAL: Self = Self(2);
     pub const BEGIN_FRAME_ARGS_TYPE_MISSED: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for BeginFrameArgsBeginFrameArgsType {
@@ -350,25 +254,13 @@ impl protozero::Enumeration for BeginFrameArgsBeginFrameArgsType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for BeginFrameArgsBeginFrameArgsType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for BeginFrameArgsBeginFrameArgsType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(BeginFrameArgsBeginFrameArgsType);
 /// `perfetto.protos.BeginImplFrameArgs.State`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BeginImplFrameArgsState(pub i32);
 impl BeginImplFrameArgsState {
     pub const BEGIN_FRAME_FINISHED: Self = Self(0);
     pub const BEGIN_FRAME_USING: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for BeginImplFrameArgsState {
@@ -381,16 +273,7 @@ impl protozero::Enumeration for BeginImplFrameArgsState {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for BeginImplFrameArgsState {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for BeginImplFrameArgsState {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(BeginImplFrameArgsState);
 /// `perfetto.protos.ChromeCompositorSchedulerState`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeCompositorSchedulerState {

@@ -14,9 +14,6 @@ impl ChromeFrameReporterState {
     pub const STATE_PRESENTED_ALL: Self = Self(1);
     pub const STATE_PRESENTED_PARTIAL: Self = Self(2);
     pub const STATE_DROPPED: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeFrameReporterState {
@@ -31,16 +28,7 @@ impl protozero::Enumeration for ChromeFrameReporterState {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeFrameReporterState {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeFrameReporterState {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeFrameReporterState);
 /// `perfetto.protos.ChromeFrameReporter.FrameDropReason`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeFrameReporterFrameDropReason(pub i32);
@@ -49,9 +37,6 @@ impl ChromeFrameReporterFrameDropReason {
     pub const REASON_DISPLAY_COMPOSITOR: Self = Self(1);
     pub const REASON_MAIN_THREAD: Self = Self(2);
     pub const REASON_CLIENT_COMPOSITOR: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeFrameReporterFrameDropReason {
@@ -66,16 +51,7 @@ impl protozero::Enumeration for ChromeFrameReporterFrameDropReason {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeFrameReporterFrameDropReason {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeFrameReporterFrameDropReason {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeFrameReporterFrameDropReason);
 /// `perfetto.protos.ChromeFrameReporter.ScrollState`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeFrameReporterScrollState(pub i32);
@@ -85,9 +61,6 @@ impl ChromeFrameReporterScrollState {
     pub const SCROLL_COMPOSITOR_THREAD: Self = Self(2);
     pub const SCROLL_RASTER: Self = Self(3);
     pub const SCROLL_UNKNOWN: Self = Self(4);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeFrameReporterScrollState {
@@ -103,25 +76,13 @@ impl protozero::Enumeration for ChromeFrameReporterScrollState {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeFrameReporterScrollState {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeFrameReporterScrollState {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeFrameReporterScrollState);
 /// `perfetto.protos.ChromeFrameReporter.FrameType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeFrameReporterFrameType(pub i32);
 impl ChromeFrameReporterFrameType {
     pub const FORKED: Self = Self(0);
     pub const BACKFILL: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeFrameReporterFrameType {
@@ -131,16 +92,7 @@ impl protozero::Enumeration for ChromeFrameReporterFrameType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeFrameReporterFrameType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeFrameReporterFrameType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeFrameReporterFrameType);
 /// `perfetto.protos.ChromeFrameReporter`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeFrameReporter {

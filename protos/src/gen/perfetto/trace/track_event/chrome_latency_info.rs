@@ -22,9 +22,6 @@ impl ChromeLatencyInfoStep {
     pub const STEP_SWAP_BUFFERS: Self = Self(6);
     pub const STEP_DRAW_AND_SWAP: Self = Self(7);
     pub const STEP_FINISHED_SWAP_BUFFERS: Self = Self(11);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeLatencyInfoStep {
@@ -47,16 +44,7 @@ impl protozero::Enumeration for ChromeLatencyInfoStep {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeLatencyInfoStep {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeLatencyInfoStep {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeLatencyInfoStep);
 /// `perfetto.protos.ChromeLatencyInfo.LatencyComponentType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeLatencyInfoLatencyComponentType(pub i32);
@@ -76,9 +64,6 @@ impl ChromeLatencyInfoLatencyComponentType {
     pub const COMPONENT_DISPLAY_COMPOSITOR_RECEIVED_FRAME: Self = Self(12);
     pub const COMPONENT_INPUT_EVENT_GPU_SWAP_BUFFER: Self = Self(13);
     pub const COMPONENT_INPUT_EVENT_LATENCY_FRAME_SWAP: Self = Self(14);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeLatencyInfoLatencyComponentType {
@@ -104,16 +89,7 @@ impl protozero::Enumeration for ChromeLatencyInfoLatencyComponentType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeLatencyInfoLatencyComponentType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeLatencyInfoLatencyComponentType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeLatencyInfoLatencyComponentType);
 /// `perfetto.protos.ChromeLatencyInfo.InputType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChromeLatencyInfoInputType(pub i32);
@@ -125,9 +101,6 @@ impl ChromeLatencyInfoInputType {
     pub const GESTURE_SCROLL_END: Self = Self(4);
     pub const GESTURE_TAP: Self = Self(5);
     pub const GESTURE_TAP_CANCEL: Self = Self(6);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeLatencyInfoInputType {
@@ -145,16 +118,7 @@ impl protozero::Enumeration for ChromeLatencyInfoInputType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeLatencyInfoInputType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeLatencyInfoInputType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeLatencyInfoInputType);
 /// `perfetto.protos.ChromeLatencyInfo`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeLatencyInfo {

@@ -48,9 +48,6 @@ impl ChromeLegacyIpcMessageClass {
     pub const CLASS_EXTENSION_WORKER: Self = Self(35);
     pub const CLASS_SUBRESOURCE_FILTER: Self = Self(36);
     pub const CLASS_UNFREEZABLE_FRAME: Self = Self(37);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeLegacyIpcMessageClass {
@@ -99,16 +96,7 @@ impl protozero::Enumeration for ChromeLegacyIpcMessageClass {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeLegacyIpcMessageClass {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeLegacyIpcMessageClass {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeLegacyIpcMessageClass);
 /// `perfetto.protos.ChromeLegacyIpc`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeLegacyIpc {

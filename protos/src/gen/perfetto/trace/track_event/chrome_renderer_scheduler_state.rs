@@ -13,9 +13,6 @@ impl ChromeRAILMode {
     pub const RAIL_MODE_ANIMATION: Self = Self(2);
     pub const RAIL_MODE_IDLE: Self = Self(3);
     pub const RAIL_MODE_LOAD: Self = Self(4);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ChromeRAILMode {
@@ -31,16 +28,7 @@ impl protozero::Enumeration for ChromeRAILMode {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ChromeRAILMode {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ChromeRAILMode {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ChromeRAILMode);
 /// Chrome: state of a renderer's scheduler.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeRendererSchedulerState {

@@ -11,9 +11,6 @@ impl CounterDescriptorBuiltinCounterType {
     pub const COUNTER_UNSPECIFIED: Self = Self(0);
     pub const COUNTER_THREAD_TIME_NS: Self = Self(1);
     pub const COUNTER_THREAD_INSTRUCTION_COUNT: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for CounterDescriptorBuiltinCounterType {
@@ -27,16 +24,7 @@ impl protozero::Enumeration for CounterDescriptorBuiltinCounterType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for CounterDescriptorBuiltinCounterType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for CounterDescriptorBuiltinCounterType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(CounterDescriptorBuiltinCounterType);
 /// What is counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CounterDescriptorUnit(pub i32);
@@ -45,9 +33,6 @@ impl CounterDescriptorUnit {
     pub const UNIT_TIME_NS: Self = Self(1);
     pub const UNIT_COUNT: Self = Self(2);
     pub const UNIT_SIZE_BYTES: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for CounterDescriptorUnit {
@@ -62,16 +47,7 @@ impl protozero::Enumeration for CounterDescriptorUnit {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for CounterDescriptorUnit {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for CounterDescriptorUnit {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(CounterDescriptorUnit);
 /// Makes a track a counter.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct CounterDescriptor {

@@ -11,9 +11,6 @@ impl DebugAnnotationNestedValueNestedType {
     pub const UNSPECIFIED: Self = Self(0);
     pub const DICT: Self = Self(1);
     pub const ARRAY: Self = Self(2);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for DebugAnnotationNestedValueNestedType {
@@ -27,16 +24,7 @@ impl protozero::Enumeration for DebugAnnotationNestedValueNestedType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for DebugAnnotationNestedValueNestedType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for DebugAnnotationNestedValueNestedType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(DebugAnnotationNestedValueNestedType);
 /// A named value attached to an event; dictionaries and arrays nest.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct DebugAnnotation {

@@ -16,9 +16,6 @@ impl LogMessagePriority {
     pub const PRIO_WARN: Self = Self(5);
     pub const PRIO_ERROR: Self = Self(6);
     pub const PRIO_FATAL: Self = Self(7);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for LogMessagePriority {
@@ -37,16 +34,7 @@ impl protozero::Enumeration for LogMessagePriority {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for LogMessagePriority {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for LogMessagePriority {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(LogMessagePriority);
 /// A log message as an event.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct LogMessage {

@@ -17,9 +17,6 @@ impl ProcessDescriptorChromeProcessType {
     pub const PROCESS_GPU: Self = Self(6);
     pub const PROCESS_PPAPI_PLUGIN: Self = Self(7);
     pub const PROCESS_PPAPI_BROKER: Self = Self(8);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ProcessDescriptorChromeProcessType {
@@ -39,16 +36,7 @@ impl protozero::Enumeration for ProcessDescriptorChromeProcessType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ProcessDescriptorChromeProcessType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ProcessDescriptorChromeProcessType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ProcessDescriptorChromeProcessType);
 /// Makes a track that of a process.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ProcessDescriptor {

@@ -22,9 +22,6 @@ impl ThreadDescriptorChromeThreadType {
     pub const CHROME_THREAD_SERVICE_WORKER: Self = Self(11);
     pub const CHROME_THREAD_MEMORY_INFRA: Self = Self(50);
     pub const CHROME_THREAD_SAMPLING_PROFILER: Self = Self(51);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for ThreadDescriptorChromeThreadType {
@@ -49,16 +46,7 @@ impl protozero::Enumeration for ThreadDescriptorChromeThreadType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for ThreadDescriptorChromeThreadType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for ThreadDescriptorChromeThreadType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(ThreadDescriptorChromeThreadType);
 /// Makes a track that of a thread.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ThreadDescriptor {

@@ -12,9 +12,6 @@ impl TrackDescriptorChildTracksOrdering {
     pub const LEXICOGRAPHIC: Self = Self(1);
     pub const CHRONOLOGICAL: Self = Self(2);
     pub const EXPLICIT: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TrackDescriptorChildTracksOrdering {
@@ -29,16 +26,7 @@ impl protozero::Enumeration for TrackDescriptorChildTracksOrdering {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TrackDescriptorChildTracksOrdering {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TrackDescriptorChildTracksOrdering {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TrackDescriptorChildTracksOrdering);
 /// When siblings become one row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackDescriptorSiblingMergeBehavior(pub i32);
@@ -47,9 +35,6 @@ impl TrackDescriptorSiblingMergeBehavior {
     pub const SIBLING_MERGE_BEHAVIOR_BY_TRACK_NAME: Self = Self(1);
     pub const SIBLING_MERGE_BEHAVIOR_NONE: Self = Self(2);
     pub const SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TrackDescriptorSiblingMergeBehavior {
@@ -64,25 +49,13 @@ impl protozero::Enumeration for TrackDescriptorSiblingMergeBehavior {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TrackDescriptorSiblingMergeBehavior {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TrackDescriptorSiblingMergeBehavior {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TrackDescriptorSiblingMergeBehavior);
 /// How this process is sorted among processes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackDescriptorProcessOrdering(pub i32);
 impl TrackDescriptorProcessOrdering {
     pub const PROCESS_ORDERING_UNSPECIFIED: Self = Self(0);
     pub const PROCESS_ORDERING_EXPLICIT: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TrackDescriptorProcessOrdering {
@@ -95,25 +68,13 @@ impl protozero::Enumeration for TrackDescriptorProcessOrdering {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TrackDescriptorProcessOrdering {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TrackDescriptorProcessOrdering {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TrackDescriptorProcessOrdering);
 /// How this thread is sorted among those of its process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackDescriptorThreadOrdering(pub i32);
 impl TrackDescriptorThreadOrdering {
     pub const THREAD_ORDERING_UNSPECIFIED: Self = Self(0);
     pub const THREAD_ORDERING_EXPLICIT: Self = Self(1);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TrackDescriptorThreadOrdering {
@@ -126,16 +87,7 @@ impl protozero::Enumeration for TrackDescriptorThreadOrdering {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TrackDescriptorThreadOrdering {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TrackDescriptorThreadOrdering {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TrackDescriptorThreadOrdering);
 /// Describes a track: a row of events that follow or contain each other.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackDescriptor {

@@ -19,9 +19,6 @@ impl TrackEventType {
     pub const TYPE_COUNTER: Self = Self(4);
     /// A new state of the track.
     pub const TYPE_STATE: Self = Self(5);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TrackEventType {
@@ -38,16 +35,7 @@ impl protozero::Enumeration for TrackEventType {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TrackEventType {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TrackEventType {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TrackEventType);
 /// Side of an arrow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackEventLegacyEventFlowDirection(pub i32);
@@ -56,9 +44,6 @@ impl TrackEventLegacyEventFlowDirection {
     pub const FLOW_IN: Self = Self(1);
     pub const FLOW_OUT: Self = Self(2);
     pub const FLOW_INOUT: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TrackEventLegacyEventFlowDirection {
@@ -73,16 +58,7 @@ impl protozero::Enumeration for TrackEventLegacyEventFlowDirection {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TrackEventLegacyEventFlowDirection {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TrackEventLegacyEventFlowDirection {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TrackEventLegacyEventFlowDirection);
 /// How wide an instant is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackEventLegacyEventInstantEventScope(pub i32);
@@ -91,9 +67,6 @@ impl TrackEventLegacyEventInstantEventScope {
     pub const SCOPE_GLOBAL: Self = Self(1);
     pub const SCOPE_PROCESS: Self = Self(2);
     pub const SCOPE_THREAD: Self = Self(3);
-    /// Name of the value in the schema; none if this build does not know it.
-    #[inline]
-    #[must_use] pub fn name(self) -> Option<&'static str> { protozero::Enumeration::name(self) }
 }
 
 impl protozero::Enumeration for TrackEventLegacyEventInstantEventScope {
@@ -108,16 +81,7 @@ impl protozero::Enumeration for TrackEventLegacyEventInstantEventScope {
     #[inline] fn to_i32(self) -> i32 { self.0 }
 }
 
-impl Default for TrackEventLegacyEventInstantEventScope {
-    fn default() -> Self { Self(0) }
-}
-
-impl core::fmt::Debug for TrackEventLegacyEventInstantEventScope {
-    #[inline] fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        protozero::rt::debug_enum(*self, f)
-    }
-}
-
+protozero::rt::enumeration!(TrackEventLegacyEventInstantEventScope);
 /// A slice's begin or end, an instant, or a value of a counter, on a track.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct TrackEvent {

@@ -1,25 +1,15 @@
 //! Golden pairs: each case against its committed output, and the output against a second run.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p protozero-codegen` writes them anew; the diff is the review.
+//! Not part of `it`, which compiles that output: a target of its own can always write it anew.
+//! `UPDATE_GOLDEN=1 cargo test -p protozero-codegen --test pairs` writes them anew; the diff is the review.
+
+#[path = "it/sources.rs"]
+mod sources;
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use protozero_codegen::{Config, Faces, OutputFile, Source, generate};
-
-fn here(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(path)
-}
-
-/// The sources of all cases, imported files first.
-pub(crate) fn sources() -> Vec<Source> {
-    ["scalars.proto", "nesting.proto", "proto3.proto", "extensions.proto", "deep/service.proto"]
-        .map(|path| Source {
-            path: path.into(),
-            text: fs::read_to_string(here("cases").join(path)).unwrap(),
-        })
-        .into()
-}
+use sources::{here, sources};
 
 fn run(sources: Vec<Source>) -> Vec<OutputFile> {
     generate(&Config {

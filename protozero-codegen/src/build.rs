@@ -1,0 +1,243 @@
+//! Files in, files out: what a build script or a command line needs around [`generate`].
+//!
+//! ```no_run
+//! // build.rs
+//! protozero_codegen::compile(&["proto/shape.proto"], &["proto"])?;
+//! # Ok::<(), protozero_codegen::BuildError>(())
+//! ```
+//!
+//! ```text
+//! // src/main.rs
+//! mod schema {
+//!     include!(concat!(env!("OUT_DIR"), "/mod.rs"));
+//! }
+//! ```
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::{env, fmt, fs, io};
+
+use crate::{Config, Error, Faces, OutputFile, Source, generate, syntax};
+
+/// Generates code for `protos`, which are found below `includes`, into `OUT_DIR`; its `mod.rs` is to
+/// be included. Tells cargo what to watch.
+///
+/// # Errors
+/// See [`BuildError`].
+pub fn compile(
+    protos: &[impl AsRef<Path>],
+    includes: &[impl AsRef<Path>],
+) -> Result<(), BuildError> {
+    Build::new().compile(protos, includes)
+}
+
+/// Why nothing was built.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// Something is wrong with the schema.
+    Schema(Error),
+    /// A file could not be read or written.
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A file of the schema is below none of the includes.
+    NotIncluded {
+        /// Which.
+        path: PathBuf,
+    },
+    /// `OUT_DIR` is not set, and no other folder was given.
+    NoOutDir,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Schema(error) => error.fmt(f),
+            Self::Io { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::NotIncluded { path } => {
+                write!(f, "{}: below none of the include folders", path.display())
+            }
+            Self::NoOutDir => f.write_str("OUT_DIR is not set"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+impl From<Error> for BuildError {
+    fn from(error: Error) -> Self {
+        Self::Schema(error)
+    }
+}
+
+/// [`compile`] with choices.
+#[derive(Clone, Debug)]
+pub struct Build {
+    config: Config,
+    out_dir: Option<PathBuf>,
+    cargo: bool,
+}
+
+impl Default for Build {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Build {
+    /// Writers, readers, owned messages and services; enums as the schema has them.
+    #[must_use]
+    pub fn new() -> Self {
+        let config = Config {
+            faces: Faces { descriptor: false, ..Faces::ALL },
+            command: "protozero-codegen".into(),
+            ..Config::default()
+        };
+        Self { config, out_dir: None, cargo: true }
+    }
+
+    /// Which code to make. Descriptors need protozero's feature `text`.
+    #[must_use]
+    pub fn faces(mut self, faces: Faces) -> Self {
+        self.config.faces = faces;
+        self
+    }
+
+    /// See [`Config::open_enums`].
+    #[must_use]
+    pub fn open_enums(mut self, open: bool) -> Self {
+        self.config.open_enums = open;
+        self
+    }
+
+    /// Any other choice; sources are filled in.
+    #[must_use]
+    pub fn config(mut self, change: impl FnOnce(&mut Config)) -> Self {
+        change(&mut self.config);
+        self
+    }
+
+    /// Where to write instead of `OUT_DIR`.
+    #[must_use]
+    pub fn out_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.out_dir = Some(folder.into());
+        self
+    }
+
+    /// Whether to tell cargo what to watch, on the standard output; a build script does.
+    #[must_use]
+    pub fn cargo(mut self, tell: bool) -> Self {
+        self.cargo = tell;
+        self
+    }
+
+    /// Generates code for `protos` and what they import, all found below `includes`, and writes it.
+    ///
+    /// A file is written only when its text changed, so that what depends on it stays built.
+    ///
+    /// # Errors
+    /// See [`BuildError`].
+    pub fn compile(
+        mut self,
+        protos: &[impl AsRef<Path>],
+        includes: &[impl AsRef<Path>],
+    ) -> Result<(), BuildError> {
+        let out = match (self.out_dir.take(), env::var_os("OUT_DIR")) {
+            (Some(folder), _) => folder,
+            (None, Some(folder)) => folder.into(),
+            (None, None) => return Err(BuildError::NoOutDir),
+        };
+        let includes: Vec<&Path> = includes.iter().map(AsRef::as_ref).collect();
+        let mut files = Vec::new();
+        for proto in protos {
+            files.push(import_path(proto.as_ref(), &includes)?);
+        }
+        let (sources, read) = collect(files, &includes)?;
+        if self.cargo {
+            for path in &read {
+                println!("cargo:rerun-if-changed={}", path.display());
+            }
+        }
+        self.config.sources = sources;
+        write(&out, &generate(&self.config)?)
+    }
+}
+
+/// The path by which others import `proto`.
+fn import_path(proto: &Path, includes: &[&Path]) -> Result<String, BuildError> {
+    let slashes = |path: &Path| {
+        let parts: Vec<_> = path.components().map(|c| c.as_os_str().to_string_lossy()).collect();
+        parts.join("/")
+    };
+    for include in includes {
+        if let Ok(below) = proto.strip_prefix(include) {
+            return Ok(slashes(below));
+        }
+        // `protoc` takes both `dir/a.proto` and `a.proto` with `-I dir`.
+        if include.join(proto).is_file() {
+            return Ok(slashes(proto));
+        }
+    }
+    Err(BuildError::NotIncluded { path: proto.to_owned() })
+}
+
+/// The files and all they import, and the files read for that.
+fn collect(
+    mut open: Vec<String>,
+    includes: &[&Path],
+) -> Result<(Vec<Source>, Vec<PathBuf>), BuildError> {
+    open.reverse();
+    let mut seen = BTreeSet::new();
+    let (mut sources, mut read) = (Vec::new(), Vec::new());
+    while let Some(path) = open.pop() {
+        if !seen.insert(path.clone()) {
+            continue;
+        }
+        let found = includes.iter().map(|include| include.join(&path)).find(|f| f.is_file());
+        let Some(found) = found else {
+            // Well-known files come along; any other is missed where it is imported.
+            continue;
+        };
+        let text = match fs::read(&found) {
+            Ok(bytes) => String::from_utf8(bytes).map_err(|e| not_text(&path, &e))?,
+            Err(error) => return Err(BuildError::Io { path: found, error }),
+        };
+        let imports = syntax::read(&path, &text)?.descriptor.dependency;
+        open.extend(imports.into_iter().filter(|i| !seen.contains(i)).rev());
+        sources.push(Source { path, text });
+        read.push(found);
+    }
+    Ok((sources, read))
+}
+
+fn not_text(path: &str, error: &std::string::FromUtf8Error) -> BuildError {
+    let good = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+    let line = good.iter().filter(|b| **b == b'\n').count() + 1;
+    let column = good.iter().rev().take_while(|b| **b != b'\n').count() + 1;
+    BuildError::Schema(Error {
+        file: path.to_owned(),
+        line: u32::try_from(line).unwrap_or(0),
+        column: u32::try_from(column).unwrap_or(0),
+        message: "this is not UTF-8".into(),
+    })
+}
+
+/// Writes what is new or changed.
+fn write(out: &Path, files: &[OutputFile]) -> Result<(), BuildError> {
+    for file in files {
+        let path = out.join(&file.path);
+        let fail = |error| BuildError::Io { path: path.clone(), error };
+        if fs::read(&path).is_ok_and(|is| is == file.text.as_bytes()) {
+            continue;
+        }
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(fail)?;
+        }
+        fs::write(&path, &file.text).map_err(fail)?;
+    }
+    Ok(())
+}

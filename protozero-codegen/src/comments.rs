@@ -1,0 +1,90 @@
+//! Comments of a schema as text that rustdoc shows and does nothing else with.
+//!
+//! A schema's author did not write for rustdoc: brackets are no links, angles are no tags, indented
+//! or fenced lines are no doc-tests.
+
+/// `lines` made safe; as many or more of them.
+pub(crate) fn safe(lines: &[String]) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut fence: Option<char> = None;
+    let mut indented = false;
+    let mut blank = true;
+    for line in lines {
+        let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let line = line.trim_end();
+        let text = line.trim_start();
+        let mark = ['`', '~'].into_iter().find(|c| text.starts_with(&c.to_string().repeat(3)));
+        if let Some(open) = fence {
+            if mark == Some(open) {
+                fence = None;
+            }
+            out.push(line.to_owned());
+            continue;
+        }
+        if indented && (text.is_empty() || line.len() - text.len() >= 4) {
+            out.push(line.to_owned());
+            continue;
+        }
+        if core::mem::take(&mut indented) {
+            close(&mut out, '`');
+        }
+        if let Some(mark) = mark {
+            fence = Some(mark);
+            out.push(format!("{}text", mark.to_string().repeat(3)));
+        } else if blank && !text.is_empty() && line.len() - text.len() >= 4 {
+            indented = true;
+            out.push("```text".to_owned());
+            out.push(line.to_owned());
+        } else {
+            out.push(escape(line));
+        }
+        blank = text.is_empty();
+    }
+    if let Some(mark) = fence.or(indented.then_some('`')) {
+        close(&mut out, mark);
+    }
+    out
+}
+
+/// Ends a block of code, before the empty lines behind it.
+fn close(out: &mut Vec<String>, mark: char) {
+    let blank = out.iter().rev().take_while(|l| l.is_empty()).count();
+    out.insert(out.len() - blank, mark.to_string().repeat(3));
+}
+
+/// Escapes what is markup outside of `code`, and marks addresses as such.
+fn escape(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        let before = out.chars().last();
+        let address = ["http://", "https://"].iter().any(|p| rest.starts_with(p));
+        if address && before.is_none_or(|c| !c.is_alphanumeric()) {
+            let end = rest.find(|c: char| c.is_whitespace() || "<>()[]\"'`".contains(c));
+            let (address, behind) = rest.split_at(end.unwrap_or(rest.len()));
+            let bare = address.trim_end_matches(['.', ',', ';', ':', '!', '?']);
+            out.push_str(&format!("<{bare}>{}", &address[bare.len()..]));
+            rest = behind;
+            continue;
+        }
+        if c == '`' {
+            let ticks = rest.len() - rest.trim_start_matches('`').len();
+            let (mark, inside) = rest.split_at(ticks);
+            if let Some(end) = inside.find(mark) {
+                out.push_str(&rest[..ticks + end + ticks]);
+                rest = &inside[end + ticks..];
+                continue;
+            }
+        }
+        // An escape of the author's stays one.
+        if !matches!(before, Some('\\')) && matches!(c, '[' | ']' | '<' | '>' | '`') {
+            out.push('\\');
+        }
+        out.push(c);
+        rest = &rest[c.len_utf8()..];
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

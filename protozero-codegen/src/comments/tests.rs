@@ -1,0 +1,26 @@
+use super::safe;
+
+fn check(text: &str, expected: &str) {
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    assert_eq!(safe(&lines).join("\n"), expected);
+}
+
+#[test]
+fn text_stays_text() {
+    check("Plain. `code [x]` stays.", "Plain. `code [x]` stays.");
+    check("an [index] of Vec<u8>", "an \\[index\\] of Vec\\<u8\\>");
+    check("see https://a.b/c_[1], and", "see <https://a.b/c_>\\[1\\], and");
+    check("(http://x.y).", "(<http://x.y>).");
+    check("one ` tick, \\[done\\]", "one \\` tick, \\[done\\]");
+    check("bell \u{7} and tab\tend", "bell   and tab end");
+}
+
+#[test]
+fn no_code_is_ever_run() {
+    check("```\nlet a = [1];\n```\n[b]", "```text\nlet a = [1];\n```\n\\[b\\]");
+    check("```rust\nx", "```text\nx\n```");
+    check("~~~\n```\n~~~", "~~~text\n```\n~~~");
+    check("So:\n\n    a < b\n\n    c\n\nThen", "So:\n\n```text\n    a < b\n\n    c\n```\n\nThen");
+    check("So:\n    goes on", "So:\n    goes on");
+    check("    first", "```text\n    first\n```");
+}

@@ -1,0 +1,116 @@
+//! As a plugin of `protoc`: a `CodeGeneratorRequest` in, a `CodeGeneratorResponse` out.
+//!
+//! ```text
+//! protoc --protozero_out=src/schema --protozero_opt=faces=writer+reader a.proto
+//! ```
+//!
+//! Options, joined by commas: `faces=A+B+...` of `owned`, `writer`, `reader`, `service`,
+//! `descriptor`; `open_enums`; `root=crate::schema`; `text_feature=NAME`; `feature=PREFIX:NAME`.
+
+use protobuf::Message;
+use protobuf::plugin::code_generator_response::File;
+use protobuf::plugin::{CodeGeneratorRequest, CodeGeneratorResponse};
+
+use crate::{Config, Error, Faces, OutputFile, emit, names, parse};
+
+/// `FEATURE_PROTO3_OPTIONAL | FEATURE_SUPPORTS_EDITIONS`.
+const SUPPORTED: u64 = 1 | 2;
+/// `EDITION_PROTO2`, `EDITION_2023`.
+const EDITIONS: (u64, u64) = (998, 1000);
+
+/// Answers one request of `protoc`, which reads errors out of the answer.
+#[must_use]
+pub fn plugin(request: &[u8]) -> Vec<u8> {
+    let mut response = CodeGeneratorResponse::new();
+    response.set_supported_features(SUPPORTED);
+    // Younger than the type we have of it.
+    let unknown = response.special_fields.mut_unknown_fields();
+    unknown.add_varint(3, EDITIONS.0);
+    unknown.add_varint(4, EDITIONS.1);
+    match answer(request) {
+        Ok(files) => {
+            for file in files {
+                let mut f = File::new();
+                f.set_name(file.path);
+                f.set_content(file.text);
+                response.file.push(f);
+            }
+        }
+        Err(message) => response.set_error(message),
+    }
+    response.write_to_bytes().unwrap_or_default()
+}
+
+fn answer(request: &[u8]) -> Result<Vec<OutputFile>, String> {
+    let request = CodeGeneratorRequest::parse_from_bytes(request)
+        .map_err(|e| format!("not a request of protoc: {e}"))?;
+    let mut config = Config {
+        faces: Faces { descriptor: false, ..Faces::ALL },
+        command: "protoc-gen-protozero".into(),
+        ..Config::default()
+    };
+    for option in request.parameter().split(',').filter(|o| !o.is_empty()) {
+        set(&mut config, option)?;
+    }
+    let wanted = &request.file_to_generate;
+    let emitted = |path: &str| wanted.iter().any(|w| w == path);
+    generate(&config, request.proto_file, emitted).map_err(|e| e.to_string())
+}
+
+/// One option, as `protoc` and our own command line take it.
+pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
+    let (name, value) = option.split_once('=').unwrap_or((option, ""));
+    match name {
+        "faces" => {
+            config.faces = Faces::default();
+            for face in value.split('+') {
+                match face {
+                    "owned" => config.faces.owned = true,
+                    "writer" => config.faces.writer = true,
+                    "reader" => config.faces.reader = true,
+                    "service" => config.faces.service = true,
+                    "descriptor" => config.faces.descriptor = true,
+                    "all" => config.faces = Faces::ALL,
+                    _ => return Err(format!("{face} is no face")),
+                }
+            }
+        }
+        "open_enums" => config.open_enums = true,
+        "root" => config.root = value.to_owned(),
+        "text_feature" => config.text_feature = Some(value.to_owned()),
+        "feature" => match value.split_once(':') {
+            Some((prefix, feature)) => config.features.push((prefix.into(), feature.into())),
+            None => return Err("feature wants PREFIX:NAME".into()),
+        },
+        _ => return Err(format!("option {name} is not known")),
+    }
+    Ok(())
+}
+
+fn generate(
+    config: &Config,
+    files: Vec<protobuf::descriptor::FileDescriptorProto>,
+    emitted: impl Fn(&str) -> bool,
+) -> Result<Vec<OutputFile>, Error> {
+    let schema = parse::descriptors(files, emitted, config.open_enums)?;
+    emit::files(config, &schema, &names::Names::new(&schema))
+}
+
+/// As [`crate::generate`], for an encoded `FileDescriptorSet` instead of [`Config::sources`]. Code is
+/// made for all of its files but the well-known ones, which are made where they are used.
+///
+/// # Errors
+/// As [`crate::generate`]; places are there if the set has source info.
+pub fn generate_set(config: &Config, set: &[u8]) -> Result<Vec<OutputFile>, Error> {
+    let set = protobuf::descriptor::FileDescriptorSet::parse_from_bytes(set);
+    let set = set.map_err(|e| Error {
+        file: "descriptor set".into(),
+        line: 0,
+        column: 0,
+        message: format!("not a descriptor set: {e}"),
+    })?;
+    generate(config, set.file, |path| !crate::wellknown::is(path))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,20 @@
+//! The cases, for whoever compares something with them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use protozero_codegen::Source;
+
+pub(crate) fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(path)
+}
+
+/// The sources of all cases, imported files first.
+pub(crate) fn sources() -> Vec<Source> {
+    ["scalars.proto", "nesting.proto", "proto3.proto", "extensions.proto", "deep/service.proto"]
+        .map(|path| Source {
+            path: path.into(),
+            text: fs::read_to_string(here("cases").join(path)).unwrap(),
+        })
+        .into()
+}
