@@ -20,6 +20,7 @@ const STEPS: &[Step] = &[
     ("clippy", clippy),
     ("doc", doc),
     ("test", test),
+    ("areas", areas),
     ("test-bare", |ctx| protozero(ctx, &["--no-default-features"])),
     ("test-alloc", |ctx| protozero(ctx, &["--no-default-features", "--features", "alloc"])),
     ("no-std", |ctx| no_std::run(ctx, &[])),
@@ -122,6 +123,17 @@ fn doc(ctx: &Ctx) -> Outcome {
     command.args(["doc", "--workspace", "--no-deps", "--document-private-items"]);
     // Private items are documented here, so links to them lead somewhere.
     ctx.run(command.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links"))
+}
+
+/// Areas of the schema alone, and all of them at once.
+fn areas(ctx: &Ctx) -> Outcome {
+    for features in ["", "ftrace", "chrome,text", "android,power"] {
+        let mut command = ctx.cargo();
+        command.args(["check", "--package", "protos", "--no-default-features"]);
+        ctx.run(command.args(["--features", features]))?;
+    }
+    let mut command = ctx.cargo();
+    ctx.run(command.args(["test", "--package", "protos", "--features", "full,text"]))
 }
 
 fn protozero(ctx: &Ctx, features: &[&str]) -> Outcome {

@@ -20,6 +20,7 @@ mod report;
 mod sim;
 mod source;
 mod tidy;
+mod times;
 
 use ctx::Ctx;
 use std::process::ExitCode;
@@ -44,7 +45,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "codegen",
-        arguments: "[--check]",
+        arguments: "[--check | --time]",
         about: "protos/perfetto/**/*.proto to protos/src/gen",
         run: |_, arguments| codegen::run(arguments),
     },
@@ -95,6 +96,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[FACE...]",
         about: "fetch Google's conformance runner and pass it with each face of our code",
         run: conformance::run,
+    },
+    Command {
+        name: "times",
+        arguments: "[--record]",
+        about: "how long generating the schema and clean builds take; --record writes docs/benchmarks.md",
+        run: times::run,
     },
     Command {
         name: "bench",
