@@ -4,7 +4,7 @@
 //! interoperability; sanitizer, fuzzing and models have one folder each.
 
 use crate::ctx::{Ctx, FEATURES};
-use crate::{Outcome, asan, codegen, fuzz, interop, loom, machine, no_std, sim, tidy};
+use crate::{Outcome, asan, codegen, fuzz, interop, loom, machine, no_panic, no_std, sim, tidy};
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::time::Instant;
@@ -24,6 +24,7 @@ const STEPS: &[Step] = &[
     ("test-bare", |ctx| protozero(ctx, &["--no-default-features"])),
     ("test-alloc", |ctx| protozero(ctx, &["--no-default-features", "--features", "alloc"])),
     ("no-std", |ctx| no_std::run(ctx, &[])),
+    ("no-panic", |ctx| no_panic::run(ctx, &[])),
     ("loom", |ctx| loom::run(ctx, &[])),
     ("asan", |ctx| asan::run(ctx, &[])),
     ("sim", |ctx| {

@@ -15,6 +15,7 @@ mod fuzz;
 mod interop;
 mod loom;
 mod machine;
+mod no_panic;
 mod no_std;
 mod report;
 mod sim;
@@ -72,6 +73,12 @@ const COMMANDS: &[Command] = &[
         arguments: "",
         about: "link protozero into a program without std and without an allocator",
         run: no_std::run,
+    },
+    Command {
+        name: "no-panic",
+        arguments: "",
+        about: "show by linking that reader and writers cannot panic",
+        run: no_panic::run,
     },
     Command {
         name: "fuzz",

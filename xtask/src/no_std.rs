@@ -1,14 +1,72 @@
-//! `protozero/tests/no_std` is a static library with its own panic handler and no allocator. It
-//! proves more than `cargo check --no-default-features` can: with std anywhere in the graph, the
-//! two panic handlers clash.
+//! `protozero/tests/no_std` is a program with its own panic handler and no allocator, on the bare C
+//! entry point. It proves more than `cargo check --no-default-features` can: with std anywhere in the
+//! graph, two panic handlers would clash. Then it is run.
+//!
+//! Where the `core` of a machine without any operating system is installed, the library is built for
+//! that machine as well.
 
 use crate::Outcome;
 use crate::ctx::Ctx;
+use protozero_codegen::{Config, Faces, Source, generate};
+use std::path::PathBuf;
+use std::process::Command;
+
+const FOLDER: &str = "protozero/tests/no_std";
+
+/// A Cortex-M4: 32 bits, no operating system, no atomics of 64 bits.
+const BARE: &str = "thumbv7em-none-eabi";
 
 pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
+    let mut command = cargo(ctx, "build", &["--bin", "protozero-no-std"])?;
+    ctx.run(&mut command)?;
+    ctx.run(&mut ctx.command(program(ctx, "protozero-no-std")?))?;
+    let libraries = ctx.output(ctx.command("rustc").args(["--print", "sysroot"]))?;
+    if !PathBuf::from(libraries.trim()).join("lib/rustlib").join(BARE).is_dir() {
+        ctx.say(format_args!("{BARE} is not installed here; the host's linker has shown as much"));
+        return Ok(());
+    }
+    let mut command = ctx.cargo();
+    command.args(["build", "--release", "--package", "protozero", "--lib", "--target", BARE]);
+    ctx.run(command.arg("--no-default-features").env("CARGO_TARGET_DIR", ctx.target("no_std")?))
+}
+
+/// `cargo SUBCOMMAND --release` in the workspace of small machines, with its schema generated.
+///
+/// # Errors
+/// The schema cannot be read, generated or written.
+pub fn cargo(ctx: &Ctx, subcommand: &str, arguments: &[&str]) -> Result<Command, String> {
+    let schema = ctx.target("no_std/schema")?;
+    let text = crate::ctx::read(&ctx.root().join(FOLDER).join("kinds.proto"))?;
+    let files = generate(&Config {
+        sources: vec![Source { path: "kinds.proto".to_owned(), text }],
+        faces: Faces { writer: true, reader: true, ..Faces::default() },
+        command: "cargo xtask no-std".to_owned(),
+        root: "crate::kinds".to_owned(),
+        open_enums: true,
+        ..Config::default()
+    });
+    for file in files.map_err(|e| format!("{FOLDER}/{e}"))? {
+        let path = schema.join(&file.path);
+        // Only when it changed, or everything would be built again.
+        if std::fs::read_to_string(&path).is_ok_and(|old| old == file.text) {
+            continue;
+        }
+        std::fs::write(&path, file.text).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
     let mut command = ctx.cargo();
     command
-        .args(["build", "--release", "--manifest-path", "protozero/tests/no_std/Cargo.toml"])
-        .env("CARGO_TARGET_DIR", ctx.target("no_std")?);
-    ctx.run(&mut command)
+        .args([subcommand, "--release", "--manifest-path"])
+        .arg(format!("{FOLDER}/Cargo.toml"))
+        .args(arguments)
+        .env("CARGO_TARGET_DIR", ctx.target("no_std")?)
+        .env("PROTOZERO_KINDS", schema);
+    Ok(command)
+}
+
+/// A program built there.
+///
+/// # Errors
+/// There is no such folder and it cannot be made.
+pub fn program(ctx: &Ctx, name: &str) -> Result<PathBuf, String> {
+    Ok(ctx.target("no_std/release")?.join(name))
 }

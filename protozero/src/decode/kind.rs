@@ -63,7 +63,6 @@ impl Kind for Enumeration {
     const PACKABLE: bool = true;
 }
 
-#[cfg(feature = "alloc")]
 impl<'a, E: crate::Enumeration> Read<'a, Enumeration> for E {
     #[inline(always)]
     fn read(fields: &mut Fields<'a>, _: u32) -> Result<Self, Malformed> {

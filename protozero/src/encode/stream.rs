@@ -179,7 +179,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
     /// Appends a tag alone.
     #[inline]
     pub(super) fn tag(&mut self, tag: tag::Encoded) {
-        self.write(&tag.bytes.to_le_bytes()[..tag.len]);
+        self.write(tag.bytes.to_le_bytes().get(..tag.len).unwrap_or_default());
     }
 
     /// Appends a tag and reserves four bytes in one piece; if they do not fit the current range its
@@ -187,7 +187,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
     #[cold]
     #[inline(never)]
     pub(super) fn open_slow(&mut self, tag: tag::Encoded) -> Slot {
-        self.write(&tag.bytes.to_le_bytes()[..tag.len]);
+        self.write(tag.bytes.to_le_bytes().get(..tag.len).unwrap_or_default());
         loop {
             // No loop for long: a range too short for a slot is an error.
             if let Some(offset) = self.cursor.reserve(self.head) {

@@ -253,9 +253,11 @@ impl<'b, O: Output> WindowSink<'b, O> {
     /// Moves the bytes from `from` to `to` to position `at` before them.
     #[inline]
     fn shift(&mut self, from: usize, to: usize, at: usize) {
-        let len = self.window.len();
-        if at <= from && from <= to && to <= len {
-            self.bytes(len).copy_within(from..to, at);
+        if at <= from && from <= to {
+            let moved = self.bytes(to).get_mut(at..).unwrap_or_default();
+            if from - at <= moved.len() {
+                moved.copy_within(from - at.., 0);
+            }
         }
     }
 

@@ -1,0 +1,84 @@
+//! All of it once more, with a panic handler that cannot be linked: the linker drops the handler if
+//! nothing can reach it, and else it complains of the missing function. `cargo xtask no-panic` builds
+//! this; with feature `explain` it links, and the command looks for who calls it.
+#![no_std]
+#![no_main]
+
+use core::hint::black_box;
+use core::panic::PanicInfo;
+
+use protozero_no_std::write::Values;
+use protozero_no_std::{read, write};
+
+#[cfg(not(feature = "explain"))]
+unsafe extern "C" {
+    /// Nowhere.
+    safe fn a_panic_can_be_reached() -> !;
+}
+
+#[cfg(feature = "explain")]
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn a_panic_can_be_reached() -> ! {
+    loop {
+        black_box(());
+    }
+}
+
+#[panic_handler]
+fn panic(_: &PanicInfo<'_>) -> ! {
+    a_panic_can_be_reached()
+}
+
+/// Stands in for libc's unwinder hook, which `core` was built to mention.
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}
+
+#[unsafe(no_mangle)]
+extern "C" fn main(argc: i32, _argv: *const *const u8) -> i32 {
+    // Nothing is known of any input or buffer, nor of their lengths.
+    let bytes: &[u8] = black_box(b"\x08\x01");
+    let text: &str = black_box("text");
+    let values = Values { number: argc as u64, text, bytes };
+    black_box(reader(bytes));
+    black_box(writer(values));
+    #[cfg(feature = "planted")]
+    black_box(planted(bytes, argc as usize));
+    0
+}
+
+#[inline(never)]
+fn reader(bytes: &[u8]) -> [bool; 3] {
+    let pieces = [bytes, bytes];
+    let pieces: &[&[u8]] = black_box(&pieces);
+    [
+        black_box(read::fields(bytes, 10)).is_ok(),
+        black_box(read::kinds(bytes, 10)).is_ok(),
+        black_box(read::scattered(pieces)).is_ok(),
+    ]
+}
+
+#[inline(never)]
+fn writer(values: Values<'_>) -> [bool; 4] {
+    let mut memory = [0; 1024];
+    let mut other = [0; 100];
+    let mut window = [0; 100];
+    let memory: &mut [u8] = black_box(&mut memory);
+    let fixed = black_box(write::fixed(memory, values)).is_ok();
+    let rewritten = black_box(write::rewritten(values.bytes, black_box(&mut *memory))).is_ok();
+    let mut pieces = [memory, black_box(&mut other)];
+    let pieces: &mut [&mut [u8]] = black_box(&mut pieces);
+    let window: &mut [u8] = black_box(&mut window);
+    [
+        fixed,
+        rewritten,
+        black_box(write::pieces(pieces, values)).is_ok(),
+        black_box(write::window(window, values)).is_ok(),
+    ]
+}
+
+#[cfg(feature = "planted")]
+#[inline(never)]
+fn planted(bytes: &[u8], at: usize) -> u8 {
+    bytes[at]
+}

@@ -1,0 +1,124 @@
+//! Writing, through every sink that needs no allocator.
+
+use core::mem::MaybeUninit;
+
+use protozero::rewrite;
+use protozero::sink::{FixedSink, RangesSink, WindowSink};
+use protozero::{Scope, WriteError, Writer, rt};
+
+use crate::kinds::{Colour, KindsWriter};
+
+/// Values the compiler knows nothing of.
+#[derive(Clone, Copy)]
+pub struct Values<'a> {
+    pub number: u64,
+    pub text: &'a str,
+    pub bytes: &'a [u8],
+}
+
+/// A message with every kind of field.
+pub fn kinds(scope: Scope<'_>, v: Values<'_>) {
+    let mut message = KindsWriter::from_scope(scope);
+    message
+        .a_int32(v.number as i32)
+        .a_int64(v.number as i64)
+        .a_uint32(v.number as u32)
+        .a_uint64(v.number)
+        .a_sint32(v.number as i32)
+        .a_sint64(v.number as i64)
+        .a_bool(v.number != 0)
+        .a_colour(Colour(v.number as i32))
+        .a_fixed32(v.number as u32)
+        .a_sfixed32(v.number as i32)
+        .a_float(v.number as f32)
+        .a_fixed64(v.number)
+        .a_sfixed64(v.number as i64)
+        .a_double(v.number as f64)
+        .a_string(v.text)
+        .a_bytes(v.bytes)
+        .a_bytes_gather(&[v.bytes, v.bytes]);
+    message.a_message().a_message().a_string(v.text).a_bytes(v.bytes);
+    message.agroup().inside(v.number as u32);
+    message.packed_varints(v.bytes.iter().map(|b| u64::from(*b) * v.number));
+    message.packed_fixed(v.bytes.iter().map(|b| u32::from(*b)));
+    message.packed_doubles([v.number as f64]);
+    message.strings(v.text).strings(v.text).loose(-1).this(1).that(v.text);
+    message.a_message_raw(v.bytes).append_raw(v.bytes);
+}
+
+/// What has no generated name.
+pub fn by_hand(scope: &mut Scope<'_>, v: Values<'_>) {
+    if let Some(mut nested) = scope.nested_by_number(v.number as u32) {
+        rt::uint64::<1>(&mut nested, v.number);
+    }
+    // Bytes that may or may not be fields.
+    let _ = scope.append_fields(v.bytes, |field| field.number as u64 != v.number);
+}
+
+/// Into one buffer.
+///
+/// # Errors
+/// It is too small.
+pub fn fixed<'b>(buffer: &'b mut [u8], v: Values<'_>) -> Result<&'b mut [u8], WriteError> {
+    let mut stream = FixedSink::stream(buffer);
+    kinds(stream.root(), v);
+    by_hand(&mut stream.root(), v);
+    stream.finish()
+}
+
+/// Into one buffer that holds nothing yet.
+///
+/// # Errors
+/// It is too small.
+pub fn uninit<'b>(
+    buffer: &'b mut [MaybeUninit<u8>],
+    v: Values<'_>,
+) -> Result<&'b mut [u8], WriteError> {
+    let mut stream = FixedSink::stream_uninit(buffer);
+    kinds(stream.root(), v);
+    stream.finish()
+}
+
+/// Into pieces; gives how many.
+///
+/// # Errors
+/// They are too few.
+pub fn pieces(pieces: &mut [&mut [u8]], v: Values<'_>) -> Result<usize, WriteError> {
+    let mut stream = RangesSink::table(pieces);
+    kinds(stream.root(), v);
+    stream.finish().map(|pieces| pieces.len())
+}
+
+/// Through a window; gives the sum of all bytes.
+///
+/// # Errors
+/// The window is too small.
+pub fn window(window: &mut [u8], v: Values<'_>) -> Result<u64, WriteError> {
+    let mut sum = 0u64;
+    let mut stream = WindowSink::framed::<1>(window, |bytes: &[u8]| {
+        sum = bytes.iter().fold(sum, |sum, byte| sum.wrapping_add(u64::from(*byte)));
+        Ok::<(), ()>(())
+    });
+    kinds(stream.root(), v);
+    kinds(stream.root(), v);
+    let _ = stream.flush();
+    let error = stream.first_error();
+    let _ = stream.finish();
+    error.map_or(Ok(sum), Err)
+}
+
+/// Groups to lengths and back; gives the bytes of both.
+///
+/// # Errors
+/// A buffer is too small. Input that is no message is passed over.
+pub fn rewritten(input: &[u8], buffer: &mut [u8]) -> Result<usize, WriteError> {
+    let (lengths, groups) = buffer.split_at_mut_checked(buffer.len() / 2).unwrap_or_default();
+    let mut stream = FixedSink::stream(lengths);
+    let pieces = rewrite::Slices::new(input.chunks(7));
+    let _ = rewrite::groups_to_lengths(pieces, &mut stream.root());
+    let lengths = stream.finish()?;
+    let mut stream = FixedSink::stream(groups);
+    let is_message = |path: &[u32]| path.iter().all(|n| matches!(n, 17 | 18));
+    let _ = rewrite::lengths_to_groups(&*lengths, &mut stream.root(), is_message);
+    Ok(lengths.len() + stream.finish()?.len())
+}
