@@ -1,6 +1,7 @@
 //! One field as it lies in the message, and its typed views.
 
 use super::packed::{PackedFixed32, PackedFixed64, PackedVarint};
+use super::utf8::utf8;
 use crate::error::DecodeErrorKind;
 use crate::wire::zigzag;
 
@@ -182,10 +183,4 @@ impl<'a> Value<'a> {
             _ => Err(DecodeErrorKind::WireTypeMismatch),
         }
     }
-}
-
-/// `bytes` as text.
-#[inline(always)]
-pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, DecodeErrorKind> {
-    core::str::from_utf8(bytes).map_err(|_| DecodeErrorKind::Utf8)
 }

@@ -12,10 +12,11 @@
 //! }
 //! ```
 
-use super::field::{Field, utf8};
+use super::field::Field;
 use super::group::group;
 use super::reader::field;
 use super::take::{self, Taken};
+use super::utf8::utf8;
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::wire::tag::{self, VARINT};
 use crate::wire::zigzag;

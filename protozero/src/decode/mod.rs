@@ -25,6 +25,7 @@ mod scattered;
 mod take;
 mod text;
 mod typed;
+mod utf8;
 
 pub use field::{Field, Value};
 pub use fields::{Fields, Malformed};

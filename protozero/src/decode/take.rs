@@ -67,30 +67,30 @@ fn until(word: u64, stops: u64) -> (u64, usize) {
 /// Varints of nine or ten bytes, and those close to the end. The length is 0 if there is none.
 #[inline(never)]
 fn varint_slow(from: &[u8]) -> (u64, usize) {
-    if let [a, b, c, d, e, f, g, h, high, ref more @ ..] = *from {
-        let low = varint::gather(u64::from_le_bytes([a, b, c, d, e, f, g, h]));
-        let value = low | u64::from(high & 0x7f) << 56;
-        return match *more {
+    if let Some((low, [high, more @ ..])) = from.split_first_chunk() {
+        let high = u64::from(*high);
+        let value = varint::gather(u64::from_le_bytes(*low)) | high << 57 >> 1;
+        return match more {
             _ if high < 0x80 => (value, 9),
-            [top @ ..0x80, ..] => (value | u64::from(top) << 63, 10),
+            [top @ ..0x80, ..] => (value | u64::from(*top) << 63, 10),
             _ => (0, 0),
         };
     }
-    // Eight bytes or less: one word, filled up with continuation bytes. Two loads that overlap do
-    // for four and more.
-    let (word, len) = match *from {
-        [a, b, c, d, ..] if from.len() <= 8 => {
-            let tail = from.last_chunk().map_or(0, |tail| u64::from(u32::from_le_bytes(*tail)));
-            let shift = 8 * (from.len() - 4);
-            (u64::from(u32::from_le_bytes([a, b, c, d])) | tail << shift, from.len())
+    // Eight bytes or less: small messages end like this, with numbers that are small, too.
+    match *from {
+        [a, b @ ..0x80, ..] => (u64::from(a & 0x7f) | u64::from(b) << 7, 2),
+        [a, b, c @ ..0x80, ..] => {
+            (u64::from(a & 0x7f) | u64::from(b & 0x7f) << 7 | u64::from(c) << 14, 3)
         }
-        [a, b, c] => (u64::from(u32::from_le_bytes([a, b, c, 0])), 3),
-        [a, b] => (u64::from(u16::from_le_bytes([a, b])), 2),
-        [a] => (u64::from(a), 1),
-        _ => return (0, 0),
-    };
-    let stops = !word & STOP & (u64::MAX >> (64 - 8 * len));
-    if stops == 0 { (0, 0) } else { until(word, stops) }
+        [a, b, c, d, ..] => {
+            // Two loads that overlap, filled up with continuation bytes.
+            let tail = from.last_chunk().map_or(0, |tail| u64::from(u32::from_le_bytes(*tail)));
+            let word = u64::from(u32::from_le_bytes([a, b, c, d])) | tail << (8 * (from.len() - 4));
+            let stops = !word & STOP & (u64::MAX >> (64 - 8 * from.len()));
+            if stops == 0 { (0, 0) } else { until(word, stops) }
+        }
+        _ => (0, 0),
+    }
 }
 
 /// Why there is no varint.

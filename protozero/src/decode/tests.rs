@@ -11,6 +11,8 @@ mod frames;
 mod named;
 #[cfg(feature = "alloc")]
 mod scattered;
+#[cfg(feature = "alloc")]
+mod utf8;
 
 /// All fields, or the error that ends them.
 fn check(bytes: &[u8], want: Result<&[(u32, Value<'_>)], (DecodeErrorKind, usize)>) {

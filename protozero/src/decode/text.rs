@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::field::utf8;
+use super::utf8::utf8;
 use crate::error::DecodeErrorKind;
 
 /// A `string` as it came: UTF-8 if its writer was honest. For who passes strings on, or looks at one
