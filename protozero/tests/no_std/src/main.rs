@@ -34,11 +34,11 @@ fn check(number: u64) -> Result<(), i32> {
     }
 
     let sum = read::kinds(uninit, 10).map_err(|_| 4)?;
-    if sum == 0 || read::fields(uninit, 10).is_err() {
+    if sum == 0 || read::fields(uninit, 10).is_err() || read::table(uninit).is_err() {
         return Err(5);
     }
     let (front, back) = uninit.split_at(100);
-    if read::scattered(&[front, back]).is_err() {
+    if read::scattered(&[front, back]).is_err() || read::limited(uninit).is_err() {
         return Err(6);
     }
 

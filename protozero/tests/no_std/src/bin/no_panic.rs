@@ -48,13 +48,15 @@ extern "C" fn main(argc: i32, _argv: *const *const u8) -> i32 {
 }
 
 #[inline(never)]
-fn reader(bytes: &[u8]) -> [bool; 3] {
+fn reader(bytes: &[u8]) -> [bool; 5] {
     let pieces = [bytes, bytes];
     let pieces: &[&[u8]] = black_box(&pieces);
     [
         black_box(read::fields(bytes, 10)).is_ok(),
         black_box(read::kinds(bytes, 10)).is_ok(),
         black_box(read::scattered(pieces)).is_ok(),
+        black_box(read::table(bytes)).is_ok(),
+        black_box(read::limited(bytes)).is_ok(),
     ]
 }
 
