@@ -91,6 +91,14 @@ pub enum WriteError {
         /// Bytes the buffer holds.
         capacity: usize,
     },
+    /// The writer of an open message was forgotten (`mem::forget`), and nothing behind it could be
+    /// written.
+    Forgotten,
+    /// A message whose length was announced has `by` bytes more (or fewer, if negative) than that.
+    LengthMismatch {
+        /// Bytes written less bytes announced.
+        by: i64,
+    },
     /// The sink had no memory to hand out (a shared-memory buffer the reader does not keep up with).
     Exhausted,
     /// The sink handed out a range of `len` bytes: too short for a length field.
@@ -123,6 +131,10 @@ impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full { capacity } => write!(f, "buffer of {capacity} bytes is full"),
+            Self::Forgotten => f.write_str("the writer of an open message was forgotten"),
+            Self::LengthMismatch { by } => {
+                write!(f, "message differs by {by} bytes from the length announced for it")
+            }
             Self::Exhausted => f.write_str("no memory left to write into"),
             Self::RangeTooShort { len } => write!(f, "range of {len} bytes is too short"),
             Self::TooLong { len } => write!(f, "body of {len} bytes is too long"),

@@ -58,10 +58,11 @@
 //!
 //! # How a length is written before it is known
 //!
-//! Four bytes are reserved for it and filled in when the message ends; a varint may be padded, so
-//! any length fits them. A short body moves back over the three bytes it does not need. And if by
-//! then the four bytes lie in memory already given away (a chunk of shared memory that the service
-//! may be reading), the sink gets the length and sends it after: [`Sink::fill`]. [`encode`] draws it.
+//! One byte is reserved for it and filled in when the message ends. If the message turns out to be longer
+//! than one byte can tell, the body moves on by up to three bytes, for which room was kept. And if by
+//! then the byte lies in memory already given away (a chunk of shared memory that the service may be
+//! reading), it was made four before, and the sink gets the length and sends it after: [`Sink::fill`].
+//! [`encode`] draws it.
 //!
 //! # What it needs
 //!

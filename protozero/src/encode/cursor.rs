@@ -1,208 +1,165 @@
-//! A bounded raw write pointer over one range, and the only unsafe code of the writer.
+//! The write pointer, and nearly all unsafe code of the writer.
 //!
 //! ```text
-//! start            ptr                      end
-//!   | written bytes | free: any content      |
+//! start                              ptr          end          limit
+//!   | tag | s | body . . tag | s | body | free: any content | reserve |     s = narrow slot
+//!             `<--- link ----'                              3 bytes each
 //! ```
 //!
-//! Every function here is safe to call with any argument: bounds are checked once per field, by
-//! one comparison with a constant slack, and what does not fit is refused with `false` for the
-//! caller to take the slow road across ranges. The slack lets a varint be one eight-byte store and
-//! a short move be sixteen-byte blocks; what they spill beyond `ptr` lands in free bytes.
+//! A [`Cursor`] is two addresses that live in registers: an open message owns it, hands it to the
+//! child it opens and gets it back when the child ends. What only slow paths need is the
+//! [`Ground`] of the stream: the range, and which open messages have a slot of one byte (*narrow*)
+//! and which of four (*wide*). A [`Frame`] is what an open message remembers of its own slot.
 //!
-//! Invariants of [`Cursor`]:
-//! - **C1** `start <= ptr <= end`, and all three point into (or one past) one range.
-//! - **C2** `[start, end)` is readable and writable until the sink takes the range back, which it
-//!   does only through `&mut` of the stream that owns this cursor: the contract of
-//!   [`Sink`].
-//! - **C3** `end - start <= RANGE_MAX`, so that offsets fit a `u32` and are never [`NONE`](super::slot::NONE).
+//! A *place* is a number that grows along the stream: the range's number, from 1, in the upper half and
+//! the offset in the lower. Two places less than 2^31 apart are in the same range, so one subtraction
+//! tells both that a message began in this range and how long it is.
+//!
+//! Narrow messages are the innermost ones: whoever makes a slot wide makes all outer ones wide, and
+//! [`Ground::wide`] is a mark that parts them by the place where their bodies begin.
+//!
+//! Invariants:
+//! - **C1** a cursor is nowhere (`ptr` dangles, `last` is 0) or points into (or one past) the current
+//!   range of its stream, and may write up to its *end*, `last + SLACK`: `start <= ptr <= end <= limit`.
+//!   At most one cursor of a stream is not nowhere, and the stream takes it before it lets the sink
+//!   have the range back.
+//! - **C2** `[start, limit)` is readable and writable until the sink takes the range back, which it
+//!   does only through `&mut` of the stream: the contract of [`Sink`]. What lies between where the range
+//!   was begun and `ptr` was written; the rest may be uninitialised.
+//! - **C3** `limit - start <= RANGE_MAX`, so that offsets fit 31 bits.
 //! - **C4** no reference into the range exists; bytes are reached through raw pointers only, so that a
 //!   peer that scribbles over shared memory can change values and nothing else.
+//! - **C5** while a frame is narrow (`body > wide`) its body begins at place `body` of the current
+//!   range, at or before `ptr`, with its slot in the byte before; the cursor's end is `3 * narrow`
+//!   bytes before `limit`. Failing, and a new range, set `wide` past all frames there are.
 #![allow(unsafe_code)]
 
-use core::mem::MaybeUninit;
+mod range;
+mod store;
+
 use core::ptr::{self, NonNull};
 
-use super::slot::{OpenSlots, SLOT_LEN, Slot};
-use crate::error::WriteError;
+use self::store::{copy, put, put_tag, put_varint};
+use super::slot::{NONE, SLOT_LEN};
 use crate::wire::{tag, varint};
+
+pub use range::{Range, Sink};
 
 /// Free bytes a scalar asks for before it stores anything: the longest tag (5) and varint (10), or
 /// the tag and an eight-byte store.
 const SLACK: usize = 16;
 
+/// Bytes a narrow slot grows by when it becomes wide.
+const GROWTH: usize = SLOT_LEN - 1;
+
 /// Longest range that is used; the rest of a longer one is left alone.
 const RANGE_MAX: usize = (i32::MAX as usize) - SLACK;
 
-/// A piece of memory a sink hands out.
-///
-/// Making one is safe and means nothing; what makes its memory writable is the promise of
-/// `unsafe impl Sink`, from whose functions alone a stream accepts it.
-#[derive(Clone, Copy, Debug)]
-pub struct Range {
-    ptr: NonNull<u8>,
-    len: usize,
-    used: usize,
-}
+/// A child that opens further into a narrow message makes it wide first: few bytes have to move now,
+/// and many would at its end. Also what a link can tell.
+const NARROW_MAX: u64 = varint::ONE_BYTE_MAX as u64;
 
-impl Range {
-    /// The `len` bytes at `ptr`.
-    #[inline]
-    #[must_use]
-    pub const fn from_raw(ptr: NonNull<u8>, len: usize) -> Self {
-        Self { ptr, len, used: 0 }
-    }
+/// Bytes at either end of the address space that are not used: more than is ever added to an address
+/// before it is compared.
+const EDGE: usize = 256;
 
-    /// The same range with writing to begin at byte `used` of it: what lies before is the sink's
-    /// (a fragment header, earlier packets). Offsets still count from the range's first byte.
-    #[inline]
-    #[must_use]
-    pub const fn after(mut self, used: usize) -> Self {
-        self.used = used;
-        self
-    }
+/// Bytes worth moving to spare outer messages two bytes each of their lengths.
+const MOVED_MAX: u64 = 512;
 
-    /// Bytes that can be written.
-    #[inline]
-    #[must_use]
-    pub const fn room(&self) -> usize {
-        self.len.saturating_sub(self.used)
-    }
-}
-
-/// Something that hands out memory to write into.
-///
-/// # Safety
-/// An implementation promises, for every [`Range`] it returns:
-/// - **S1** its `len` bytes at its `ptr` are valid for reads and writes through that pointer, and no
-///   reference to them exists but to cells or atomics;
-/// - **S2** nobody else in this process writes them as long as the stream may: from then until the
-///   next call of `next_range` (where the sink may take the old range back *after* its last look at
-///   `open`, and then must not panic) or `end_root`, or until the stream is dropped;
-/// - **S3** a range taken back in `end_root`, or between two roots, is not written again: the next
-///   `begin_root` returns another range or an error;
-/// - **S4** all this holds on whichever thread the stream lives, if the implementor is `Send`.
-pub unsafe trait Sink {
-    /// The current range is full (`used` bytes of it hold data, the tail stays unwritten): gives
-    /// the next one, of at least 16 bytes, or an error.
-    ///
-    /// After an error the stream swallows everything until the next root message begins; it keeps
-    /// counting bytes, so that lengths deferred earlier still get their value.
-    ///
-    /// `open` are the messages whose length is still open in the old range. The sink remembers
-    /// them as far as it needs to find their bytes when [`Sink::fill`] comes. `used` is 0 and
-    /// `open` empty while there is no range at all.
-    ///
-    /// # Errors
-    /// [`WriteError`] when there is no memory to hand out.
-    fn next_range(&mut self, used: usize, open: &mut OpenSlots<'_>) -> Result<Range, WriteError>;
-
-    /// The length of a message that began in an earlier range is known: a padded varint for the
-    /// four bytes at `slot`.
-    ///
-    /// A message whose writer was forgotten (`mem::forget`) is never told; the root's end settles
-    /// what is left.
-    fn fill(&mut self, slot: Slot, length: [u8; 4]);
-
-    /// A root message begins, with `used` bytes of the current range holding data. Gives a range to
-    /// go on with, or `None` to go on where the stream is.
-    ///
-    /// # Errors
-    /// [`WriteError`] when there is no memory: the whole message is swallowed.
-    #[inline]
-    fn begin_root(&mut self, used: usize) -> Result<Option<Range>, WriteError> {
-        let _ = used;
-        Ok(None)
-    }
-
-    /// The root message is finished at `used`. Returns the position from which to go on, at most
-    /// `used`: a sink that framed the message may have moved it.
-    ///
-    /// After an error in this message `used` is 0: the stream has no range any more.
-    #[inline]
-    fn end_root(&mut self, used: usize) -> usize {
-        used
-    }
-}
-
-/// See the module.
+/// See the [module](self).
 pub(super) struct Cursor {
     ptr: NonNull<u8>,
-    end: NonNull<u8>,
+    /// The last address with [`SLACK`] free bytes behind it, if there is one.
+    last: usize,
+}
+
+/// What an open message knows of its slot; see the [module](self).
+#[derive(Clone, Copy)]
+pub(super) struct Frame {
+    /// Place of the body as it was when it began: each narrow slot up to it, its own included, may have
+    /// grown since. 0: there is no slot.
+    body: u64,
+    /// Narrow slots up to this one when it was opened; 0 if it was wide from the beginning.
+    narrow: u32,
+}
+
+/// The range being written, and which slots in it are wide.
+pub(super) struct Ground {
     start: NonNull<u8>,
+    limit: NonNull<u8>,
+    /// An address plus this is a place.
+    origin: u64,
+    /// Frames whose body begins at this place or before are not narrow.
+    wide: u64,
+    /// Offset of the innermost wide open slot of the range; each holds that of the next outer one.
+    pub(super) head: u32,
 }
 
 // SAFETY:
 // - the pointers are plain addresses here; what they lead to belongs to the sink, and `Sink` asks
 //   that the ranges of a sink that is `Send` be writable from whichever thread owns the stream;
 // - a stream is `Send` only if its sink is, because it holds both.
+unsafe impl Send for Ground {}
+
+// SAFETY: as above.
 unsafe impl Send for Cursor {}
+
+impl Frame {
+    /// Of a message without a slot: a root, or one opened while the stream swallows.
+    pub(super) const NONE: Self = Self { body: 0, narrow: 0 };
+
+    /// Number of the range with the slot, and the slot's offset once it is wide.
+    pub(super) fn slot(self) -> Option<(u32, u32)> {
+        let wide = self.wide_body();
+        (self.body != 0).then(|| ((wide >> 32) as u32 - 1, wide as u32 - SLOT_LEN as u32))
+    }
+
+    /// Place of the body once its slot is wide.
+    #[inline]
+    pub(super) fn wide_body(self) -> u64 {
+        self.body + u64::from(self.narrow) * GROWTH as u64
+    }
+}
 
 impl Cursor {
     /// A cursor over no bytes at all.
-    #[inline]
-    pub(super) const fn empty() -> Self {
-        let nowhere = NonNull::dangling();
-        Self { ptr: nowhere, end: nowhere, start: nowhere }
-    }
+    pub(super) const NOWHERE: Self = Self { ptr: NonNull::dangling(), last: 0 };
 
-    /// Moves to the beginning of `range`. The caller vouches by being the stream, which passes on
-    /// only what its sink returned (C2).
-    #[inline]
-    pub(super) fn install(&mut self, range: Range) {
-        let len = range.len.min(RANGE_MAX);
-        let used = range.used.min(len);
-        self.start = range.ptr;
-        // SAFETY: in bounds: `used <= len`, and the sink owns `len` bytes at `ptr` (C2).
-        self.ptr = unsafe { range.ptr.add(used) };
-        // SAFETY: in bounds or one past: as above.
-        self.end = unsafe { range.ptr.add(len) };
-    }
-
-    /// Bytes from the beginning of the range to the write pointer.
     #[inline(always)]
-    pub(super) fn used(&self) -> usize {
-        self.ptr.as_ptr().addr() - self.start.as_ptr().addr()
+    pub(super) fn take(&mut self) -> Self {
+        core::mem::replace(self, Self::NOWHERE)
+    }
+
+    #[inline(always)]
+    pub(super) fn is_nowhere(&self) -> bool {
+        self.ptr == NonNull::dangling()
     }
 
     /// Free bytes.
-    #[inline(always)]
-    pub(super) fn room(&self) -> usize {
-        self.end.as_ptr().addr() - self.ptr.as_ptr().addr()
-    }
-
-    /// Takes written bytes back so that `used` remain; more than there are changes nothing.
     #[inline]
-    pub(super) fn rewind(&mut self, used: usize) {
-        if used < self.used() {
-            // SAFETY: in bounds: `used` is below the current distance from `start` (C1).
-            self.ptr = unsafe { self.start.add(used) };
-        }
+    fn room(&self) -> usize {
+        if self.is_nowhere() { 0 } else { self.last + SLACK - self.ptr.as_ptr().addr() }
     }
 
-    /// Moves the write pointer to `at` bytes behind `from`, where it stands.
-    ///
-    /// # Safety
-    /// `from` is the write pointer, and `at <= self.room()`.
+    /// True if at least `more` bytes and [`SLACK`] are free; false if the cursor is nowhere.
     #[inline(always)]
-    unsafe fn advance(&mut self, from: NonNull<u8>, at: usize) {
-        // SAFETY: in bounds: promised by the caller (C1).
-        self.ptr = unsafe { from.add(at) };
+    fn has(&self, more: usize) -> bool {
+        self.ptr.as_ptr().addr() + more <= self.last
     }
 
     /// Appends a tag and a varint, unless fewer than [`SLACK`] bytes are free.
     #[inline(always)]
     pub(super) fn varint(&mut self, tag: tag::Encoded, value: u64) -> bool {
         let to = self.ptr;
-        if self.room() < SLACK {
+        if !self.has(0) {
             return false;
         }
         // SAFETY: SLACK bytes are free, checked above (C2).
         let at = unsafe { put_tag(to, tag) };
         // SAFETY: a tag is at most 5 bytes, and 5 + 10 <= SLACK.
         let at = unsafe { put_varint(to, at, value) };
-        // SAFETY: `at` <= 15 <= SLACK.
-        unsafe { self.advance(to, at) };
+        // SAFETY: in bounds: `at` <= 15 <= SLACK (C1).
+        self.ptr = unsafe { to.add(at) };
         true
     }
 
@@ -210,13 +167,27 @@ impl Cursor {
     #[inline(always)]
     pub(super) fn bare_varint(&mut self, value: u64) -> bool {
         let to = self.ptr;
-        if self.room() < SLACK {
+        if !self.has(0) {
             return false;
         }
         // SAFETY: 10 <= SLACK, which is free (C2).
         let at = unsafe { put_varint(to, 0, value) };
-        // SAFETY: `at` <= 10 <= SLACK.
-        unsafe { self.advance(to, at) };
+        // SAFETY: in bounds: `at` <= 10 <= SLACK (C1).
+        self.ptr = unsafe { to.add(at) };
+        true
+    }
+
+    /// Appends a tag alone, unless fewer than [`SLACK`] bytes are free.
+    #[inline(always)]
+    pub(super) fn tag(&mut self, tag: tag::Encoded) -> bool {
+        let to = self.ptr;
+        if !self.has(0) {
+            return false;
+        }
+        // SAFETY: SLACK bytes are free, checked above (C2).
+        let at = unsafe { put_tag(to, tag) };
+        // SAFETY: in bounds: `at` <= 5 <= SLACK (C1).
+        self.ptr = unsafe { to.add(at) };
         true
     }
 
@@ -226,53 +197,53 @@ impl Cursor {
     pub(super) fn fixed<const LEN: usize>(&mut self, tag: tag::Encoded, value: [u8; LEN]) -> bool {
         const { assert!(LEN <= 8) };
         let to = self.ptr;
-        if self.room() < SLACK {
+        if !self.has(0) {
             return false;
         }
         // SAFETY: SLACK bytes are free, checked above (C2).
         let at = unsafe { put_tag(to, tag) };
         // SAFETY: 5 + 8 <= SLACK.
         unsafe { put(to, at, value) };
-        // SAFETY: as above.
-        unsafe { self.advance(to, at + LEN) };
+        // SAFETY: in bounds: as above (C1).
+        self.ptr = unsafe { to.add(at + LEN) };
         true
     }
 
     /// Appends the bytes of a fixed-width number alone, unless fewer than [`SLACK`] are free.
     #[inline(always)]
     pub(super) fn bare_fixed<const LEN: usize>(&mut self, value: [u8; LEN]) -> bool {
-        const { assert!(LEN <= 8) };
+        const { assert!(LEN <= SLACK) };
         let to = self.ptr;
-        if self.room() < SLACK {
+        if !self.has(0) {
             return false;
         }
-        // SAFETY: 8 <= SLACK, which is free (C2).
+        // SAFETY: LEN <= SLACK, which is free (C2).
         unsafe { put(to, 0, value) };
-        // SAFETY: as above.
-        unsafe { self.advance(to, LEN) };
+        // SAFETY: in bounds: as above (C1).
+        self.ptr = unsafe { to.add(LEN) };
         true
     }
 
-    /// Appends a tag, the canonical length and `bytes`, unless they and [`SLACK`] do not fit.
+    /// Appends a tag, the length and `bytes`, unless they are more than 127 or they and [`SLACK`] do
+    /// not fit.
     #[inline(always)]
     pub(super) fn bytes(&mut self, tag: tag::Encoded, bytes: &[u8]) -> bool {
-        let to = self.ptr;
-        let room = self.room();
-        if room < SLACK || bytes.len() > room - SLACK {
+        let (to, len) = (self.ptr, bytes.len());
+        if len > varint::ONE_BYTE_MAX as usize || !self.has(len) {
             return false;
         }
         // SAFETY: SLACK bytes are free, checked above (C2).
         let at = unsafe { put_tag(to, tag) };
-        // SAFETY: 5 + 10 <= SLACK.
-        let at = unsafe { put_varint(to, at, bytes.len() as u64) };
-        // SAFETY: in bounds: `at` <= 15 <= SLACK.
-        let body = unsafe { to.add(at) };
+        // SAFETY: 5 + 1 <= SLACK.
+        unsafe { put(to, at, len as u8) };
+        // SAFETY: in bounds: `at + 1` <= 6 <= SLACK.
+        let body = unsafe { to.add(at + 1) };
         // SAFETY:
-        // - writable: `at + bytes.len() <= SLACK + bytes.len() <= room` (C2);
+        // - writable: `at + 1 + len <= SLACK + len <= room` (C2);
         // - apart: `bytes` is a reference, and none leads into a range (C4).
         unsafe { copy(bytes, body) };
-        // SAFETY: as above.
-        unsafe { self.advance(to, at + bytes.len()) };
+        // SAFETY: in bounds: as above (C1).
+        self.ptr = unsafe { body.add(len) };
         true
     }
 
@@ -284,203 +255,330 @@ impl Cursor {
         // - readable and writable: `n` is at most either length (C2);
         // - apart: `bytes` is a reference, and none leads into a range (C4).
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.ptr.as_ptr(), n) };
-        // SAFETY: `n <= room`.
-        unsafe { self.advance(self.ptr, n) };
+        // SAFETY: in bounds: `n <= room` (C1).
+        self.ptr = unsafe { self.ptr.add(n) };
         n
     }
 
-    /// Appends a tag and a slot that holds `link`; `None` if fewer than [`SLACK`] bytes are free.
+    /// Opens a narrow message inside the one of `frame`; the cursor is the child's then. `None`, and
+    /// nothing appended, if fewer than [`SLACK`] bytes are free or `frame` has to become wide first.
     #[inline(always)]
-    pub(super) fn open(&mut self, tag: tag::Encoded, link: u32) -> Option<u32> {
+    pub(super) fn open(
+        &mut self,
+        ground: &Ground,
+        frame: Frame,
+        tag: tag::Encoded,
+    ) -> Option<(Self, Frame)> {
         let to = self.ptr;
-        if self.room() < SLACK {
+        if !self.has(0) {
             return None;
+        }
+        // The distance to the slot of the next outer narrow message, if there is one.
+        let (mut link, mut narrow) = (0, 1);
+        if frame.body > ground.wide {
+            let len = ground.place(to) - frame.body;
+            if len > NARROW_MAX {
+                return None;
+            }
+            link = len as u8 + 1 + tag.len as u8;
+            narrow = frame.narrow + 1;
         }
         // SAFETY: SLACK bytes are free, checked above (C2).
         let at = unsafe { put_tag(to, tag) };
-        // SAFETY: 5 + 4 <= SLACK.
+        // SAFETY: 5 + 1 <= SLACK.
         unsafe { put(to, at, link) };
-        // SAFETY: as above.
-        unsafe { self.advance(to, at + SLOT_LEN) };
-        Some((self.used() - SLOT_LEN) as u32)
+        // SAFETY: in bounds: as above (C1).
+        let ptr = unsafe { to.add(at + 1) };
+        // GROWTH bytes are free behind the 6 that were just used (C5).
+        let last = self.last - GROWTH;
+        *self = Self::NOWHERE;
+        Some((Self { ptr, last }, Frame { body: ground.place(ptr), narrow }))
     }
 
-    /// Appends a slot that holds `link`; `None` if it does not fit in one piece.
-    pub(super) fn reserve(&mut self, link: u32) -> Option<u32> {
-        let offset = self.used() as u32;
-        (self.room() >= SLOT_LEN).then(|| {
-            self.append(&link.to_ne_bytes());
-            offset
-        })
-    }
-
-    /// Stores the length of the message whose slot is at `offset` and which ends at the write
-    /// pointer: in one byte, moving the body back by three, if it has at most 127 bytes, else
-    /// padded. False if there is no such slot or the body is too long.
+    /// Ends the narrow message of `frame` if it has at most 127 bytes; false, and nothing done, if it
+    /// has more or is not narrow. The cursor is the parent's then.
     #[inline(always)]
-    pub(super) fn close(&mut self, offset: u32) -> bool {
-        // A slot that is not there (offset past the write pointer) wraps around to more than
-        // PADDED_MAX: both numbers are below 2^32, on machines of any width.
-        let end = u64::from(offset) + SLOT_LEN as u64;
-        let len = (self.used() as u64).wrapping_sub(end);
-        if len <= u64::from(varint::ONE_BYTE_MAX) {
-            let len = len as usize;
-            // SAFETY: in bounds: `offset + SLOT_LEN + len == used`, by the subtraction above.
-            let slot = unsafe { self.start.add(offset as usize) };
-            // SAFETY: as above.
-            let body = unsafe { slot.add(SLOT_LEN) };
-            // SAFETY: as above.
-            let to = unsafe { slot.add(1) };
-            if self.room() >= SLACK {
-                let mut at = 0;
-                while at < len {
-                    // SAFETY: in bounds: `at < len`.
-                    let from = unsafe { body.add(at) };
-                    // SAFETY: in bounds: before `from`.
-                    let to = unsafe { to.add(at) };
-                    // SAFETY: readable (C2): starts before the write pointer, where SLACK more
-                    // bytes follow; `MaybeUninit` asks nothing of their content.
-                    let block = unsafe { from.cast::<MaybeUninit<[u8; SLACK]>>().read_unaligned() };
-                    // SAFETY: writable (C2): ends three bytes before the block just read. The next
-                    // block begins past what is stored here, so it is still as it was.
-                    unsafe { to.cast::<MaybeUninit<[u8; SLACK]>>().write_unaligned(block) };
-                    at += SLACK;
-                }
-            } else {
-                // SAFETY: both lie between `start` and `ptr` (C2); `copy` allows the overlap.
-                unsafe { ptr::copy(body.as_ptr(), to.as_ptr(), len) };
-            }
-            // SAFETY: writable: the slot's first byte (C2).
-            unsafe { slot.write(len as u8) };
-            // SAFETY: in bounds: three of the slot's bytes lie before `ptr` (C1).
-            self.ptr = unsafe { self.ptr.sub(SLOT_LEN - 1) };
-            true
-        } else if len <= u64::from(varint::PADDED_MAX) {
-            self.write4(offset, varint::padded(len as u32));
-            true
-        } else {
-            false
+    pub(super) fn close(&mut self, ground: &Ground, frame: Frame) -> bool {
+        // Without a child forgotten (then the cursor is nowhere, below all addresses, and this wraps
+        // around) and in the range it began in this is the length.
+        let len = ground.place(self.ptr).wrapping_sub(frame.body);
+        if len > u64::from(varint::ONE_BYTE_MAX) || frame.body <= ground.wide {
+            return false;
         }
+        // SAFETY: in bounds: the frame is narrow, and its slot precedes its body of `len` bytes (C5).
+        let slot = unsafe { self.ptr.sub(len as usize + 1) };
+        // SAFETY: writable: before `ptr` (C2).
+        unsafe { slot.write(len as u8) };
+        // The reserve of this frame (C5).
+        self.last += GROWTH;
+        true
+    }
+}
+
+impl Ground {
+    /// No range.
+    pub(super) const NONE: Self = Self {
+        start: NonNull::dangling(),
+        limit: NonNull::dangling(),
+        origin: 0,
+        wide: u64::MAX,
+        head: NONE,
+    };
+
+    /// The ground of `range`, the stream's `number`th from 0, and a cursor at its beginning. The caller
+    /// vouches by being the stream, which passes on only what its sink returned (C2).
+    #[inline]
+    pub(super) fn new(range: Range, number: u32) -> (Self, Cursor) {
+        let len = range.len.min(RANGE_MAX);
+        // Hardly a program has memory at the ends of the address space. None is used there, for the
+        // sake of sums of `ptr` and `last` with small numbers.
+        let apart = usize::MAX - EDGE - len;
+        let len = if (EDGE..apart).contains(&range.ptr.as_ptr().addr()) { len } else { 0 };
+        let used = range.used.min(len);
+        // SAFETY: in bounds: `used <= len`, and the sink owns `len` bytes at `ptr` (C2).
+        let ptr = unsafe { range.ptr.add(used) };
+        // SAFETY: in bounds or one past: as above.
+        let limit = unsafe { range.ptr.add(len) };
+        let place = (u64::from(number) + 1) << 32;
+        let origin = place.wrapping_sub(range.ptr.as_ptr().addr() as u64);
+        let ground = Self { start: range.ptr, limit, origin, wide: place - 1, head: NONE };
+        let at = Cursor { ptr, last: ground.last() };
+        (ground, at)
     }
 
-    /// The four bytes at `offset`; zero if they are not all written.
+    /// Swallows: no range, and all frames there are cease to be narrow.
+    pub(super) fn fail(&mut self) {
+        *self = Self { origin: self.origin, ..Self::NONE };
+    }
+
+    /// Bytes from the beginning of the range to the cursor; 0 if it is nowhere.
+    #[inline(always)]
+    pub(super) fn used(&self, at: &Cursor) -> usize {
+        if at.is_nowhere() { 0 } else { at.ptr.as_ptr().addr() - self.start.as_ptr().addr() }
+    }
+
+    /// Free bytes behind the cursor, reserves included.
     #[inline]
-    pub(super) fn read4(&self, offset: u32) -> u32 {
-        if self.used() < SLOT_LEN || offset as usize > self.used() - SLOT_LEN {
+    pub(super) fn room(&self, at: &Cursor) -> usize {
+        if at.is_nowhere() { 0 } else { self.limit.as_ptr().addr() - at.ptr.as_ptr().addr() }
+    }
+
+    #[inline(always)]
+    fn place(&self, ptr: NonNull<u8>) -> u64 {
+        self.origin.wrapping_add(ptr.as_ptr().addr() as u64)
+    }
+
+    /// The place of a cursor that is not nowhere.
+    #[inline(always)]
+    pub(super) fn place_of(&self, at: &Cursor) -> u64 {
+        self.place(at.ptr)
+    }
+
+    /// The place of the range's first byte.
+    pub(super) fn first(&self) -> u64 {
+        self.place(self.start)
+    }
+
+    /// Place of the frame's body; 0 without a slot.
+    #[inline]
+    pub(super) fn body(&self, frame: Frame) -> u64 {
+        if self.is_narrow(frame) { frame.body } else { frame.wide_body() }
+    }
+
+    /// True if the message of `frame` is narrow and too long to open another inside it.
+    pub(super) fn is_long(&self, at: &Cursor, frame: Frame) -> bool {
+        self.is_narrow(frame) && self.place(at.ptr).wrapping_sub(frame.body) > NARROW_MAX
+    }
+
+    #[inline(always)]
+    fn is_narrow(&self, frame: Frame) -> bool {
+        frame.body > self.wide
+    }
+
+    /// Takes written bytes back so that `used` remain; more than there are changes nothing. No open message
+    /// is narrow, and none begins behind `used`.
+    #[inline]
+    pub(super) fn rewind(&mut self, at: Cursor, used: usize) -> Cursor {
+        if used >= self.used(&at) {
+            return at;
+        }
+        // SAFETY: in bounds: `used` is below the current distance from `start` (C1).
+        let ptr = unsafe { self.start.add(used) };
+        self.wide = self.place(ptr);
+        Cursor { ptr, last: at.last }
+    }
+
+    /// Ends the narrow message of `frame` with a canonical length in front of more than 127 bytes, which
+    /// move. Gives the cursor back where it is better to make outer slots wide in the same go.
+    pub(super) fn close_long(&self, at: Cursor, frame: Frame) -> Result<Cursor, Cursor> {
+        let len = self.place(at.ptr).wrapping_sub(frame.body);
+        let width = varint::len(len);
+        if !self.is_narrow(frame)
+            || at.is_nowhere()
+            || width > SLOT_LEN
+            || (frame.narrow > 1 && len > MOVED_MAX)
+        {
+            return Err(at);
+        }
+        let used = self.used(&at);
+        let body = used - len as usize;
+        self.shift(body, used, body + width - 1);
+        let (word, _) = varint::word(len);
+        // SAFETY: in bounds: the slot's byte precedes the body (C5).
+        let slot = unsafe { self.start.add(body - 1) };
+        // SAFETY: writable: the slot and the `width - 1` bytes that are free now (C2); apart: a local.
+        unsafe { ptr::copy_nonoverlapping(word.to_le_bytes().as_ptr(), slot.as_ptr(), width) };
+        // SAFETY: in bounds: `width - 1 <= GROWTH` bytes of the frame's reserve (C5).
+        let ptr = unsafe { at.ptr.add(width - 1) };
+        // The reserve of this frame (C5).
+        Ok(Cursor { ptr, last: at.last + GROWTH })
+    }
+
+    /// Makes the slots of `frame`, the innermost message, and of all outer ones wide.
+    ///
+    /// ```text
+    /// s . . . s . . s . . . .   ^ ptr      links lead from right to left
+    /// s s s s . . . s s s s . . s s s s . . . .   ^ ptr
+    /// ```
+    ///
+    /// The links lie in memory a peer may share: a forged one puts lengths in wrong places, all of
+    /// which are in front of the cursor.
+    pub(super) fn widen(&mut self, at: Cursor, frame: Frame) -> Cursor {
+        if !self.is_narrow(frame) || at.is_nowhere() {
+            return at;
+        }
+        let count = frame.narrow as usize;
+        let (mut slot, mut end) = ((frame.body as u32 as usize).wrapping_sub(1), self.used(&at));
+        let head = slot.wrapping_add((count - 1) * GROWTH);
+        for by in (0..count).rev().map(|outside| outside * GROWTH) {
+            let outer = slot.saturating_sub(usize::from(self.get(slot)));
+            let body = slot.wrapping_add(1);
+            self.shift(body, end, body.wrapping_add(by + GROWTH));
+            let next = if by == 0 { self.head } else { (outer + by - GROWTH) as u32 };
+            self.set4(slot.wrapping_add(by), next.to_ne_bytes());
+            (end, slot) = (slot, outer);
+        }
+        self.head = head as u32;
+        // SAFETY: in bounds: the reserves of `count` narrow frames (C5).
+        let ptr = unsafe { at.ptr.add(count * GROWTH) };
+        self.wide = self.place(ptr);
+        Cursor { ptr, last: self.last() }
+    }
+
+    /// Opens a narrow message whose tag is written already, with no more room than its slot may come to
+    /// need. Gives the cursor back if there is less.
+    pub(super) fn open_tight(&self, at: Cursor, frame: Frame) -> Result<(Cursor, Frame), Cursor> {
+        if at.room() < SLOT_LEN {
+            return Err(at);
+        }
+        let (mut link, mut narrow) = (0, 1);
+        if self.is_narrow(frame) {
+            // At most NARROW_MAX and a tag: longer ones were made wide before.
+            link = (self.place(at.ptr) - frame.body + 1) as u8;
+            narrow = frame.narrow + 1;
+        }
+        // SAFETY: writable: SLOT_LEN bytes are free (C2).
+        unsafe { at.ptr.write(link) };
+        // SAFETY: in bounds: as above.
+        let ptr = unsafe { at.ptr.add(1) };
+        // SLOT_LEN - 1 == GROWTH bytes are free behind it (C5).
+        let last = at.last - GROWTH;
+        Ok((Cursor { ptr, last }, Frame { body: self.place(ptr), narrow }))
+    }
+
+    /// Opens a message with a wide slot whose tag is written already, in a message that is not narrow.
+    /// Gives the cursor back if the slot does not fit.
+    pub(super) fn open_wide(&mut self, mut at: Cursor) -> Result<(Cursor, Frame), Cursor> {
+        if at.room() < SLOT_LEN {
+            return Err(at);
+        }
+        let offset = self.used(&at) as u32;
+        at.append(&self.head.to_ne_bytes());
+        self.head = offset;
+        self.wide = self.place(at.ptr);
+        Ok((at, Frame { body: self.wide, narrow: 0 }))
+    }
+
+    /// Ends the message of `frame`, whose wide slot is in this range, with `length`. If one byte is enough
+    /// for it and would have been had no padded message been inside, the body moves back.
+    pub(super) fn close_wide(
+        &mut self,
+        at: Cursor,
+        frame: Frame,
+        length: [u8; SLOT_LEN],
+    ) -> Cursor {
+        let body = frame.wide_body() as u32;
+        let slot = body.wrapping_sub(SLOT_LEN as u32);
+        // Forged links (shared memory) must lead outwards.
+        let outer = self.get4(slot);
+        self.head = if outer < slot { outer } else { NONE };
+        let used = self.used(&at);
+        let len = used.wrapping_sub(body as usize);
+        if frame.narrow == 0 || len > varint::ONE_BYTE_MAX as usize {
+            self.set4(slot as usize, length);
+            return at;
+        }
+        self.shift(body as usize, used, body as usize - GROWTH);
+        let mut at = self.rewind(at, slot as usize);
+        at.append(&[len as u8]);
+        // SAFETY: in bounds: `len` bytes behind the slot, where they were just moved (C1).
+        Cursor { ptr: unsafe { at.ptr.add(len) }, last: at.last }
+    }
+
+    /// See [`Cursor::last`].
+    #[inline]
+    fn last(&self) -> usize {
+        self.limit.as_ptr().addr() - SLACK
+    }
+
+    fn len(&self) -> usize {
+        self.limit.as_ptr().addr() - self.start.as_ptr().addr()
+    }
+
+    /// The byte at offset `at`, which was written; 0 if it is not in the range.
+    fn get(&self, at: usize) -> u8 {
+        if at >= self.len() {
             return 0;
         }
-        // SAFETY: in bounds: checked above (C1).
-        let from = unsafe { self.start.add(offset as usize) };
-        // SAFETY: readable and written before (C2); no alignment asked.
+        // SAFETY: in bounds: checked above (C2).
+        let from = unsafe { self.start.add(at) };
+        // SAFETY: readable (C2), and written before, says the caller.
+        unsafe { from.read() }
+    }
+
+    /// The four bytes at `offset`, which were written; 0 if they are not in the range.
+    pub(super) fn get4(&self, offset: u32) -> u32 {
+        let at = offset as usize;
+        if self.len() < SLOT_LEN || at > self.len() - SLOT_LEN {
+            return 0;
+        }
+        // SAFETY: in bounds: checked above (C2).
+        let from = unsafe { self.start.add(at) };
+        // SAFETY: readable (C2), and written before, says the caller; no alignment asked.
         unsafe { from.cast::<u32>().read_unaligned() }
     }
 
-    /// Replaces the four bytes at `offset`, if they are all written.
-    #[inline]
-    pub(super) fn write4(&mut self, offset: u32, bytes: [u8; SLOT_LEN]) {
-        if self.used() < SLOT_LEN || offset as usize > self.used() - SLOT_LEN {
+    /// Replaces the four bytes at offset `at`, if they are in the range.
+    pub(super) fn set4(&mut self, at: usize, bytes: [u8; SLOT_LEN]) {
+        if self.len() < SLOT_LEN || at > self.len() - SLOT_LEN {
             return;
         }
-        // SAFETY: in bounds: checked above (C1).
-        let to = unsafe { self.start.add(offset as usize) };
+        // SAFETY: in bounds: checked above (C2).
+        let to = unsafe { self.start.add(at) };
         // SAFETY: writable (C2); no alignment asked.
         unsafe { to.cast::<[u8; SLOT_LEN]>().write_unaligned(bytes) };
     }
-}
 
-/// Stores `value` at `at` bytes past `to`.
-///
-/// # Safety
-/// `at + size_of::<T>()` bytes at `to` are writable, and `T` has no padding.
-#[inline(always)]
-unsafe fn put<T>(to: NonNull<u8>, at: usize, value: T) {
-    // SAFETY: in bounds: promised by the caller.
-    let to = unsafe { to.add(at) };
-    // SAFETY: writable, promised by the caller; `write_unaligned` asks no alignment.
-    unsafe { to.cast::<T>().write_unaligned(value) };
-}
-
-/// Stores a tag at `to` and returns its length.
-///
-/// # Safety
-/// Eight bytes at `to` are writable.
-#[inline(always)]
-unsafe fn put_tag(to: NonNull<u8>, tag: tag::Encoded) -> usize {
-    // `tag` is a constant in every caller, so one of these stores remains.
-    match tag.len {
-        // SAFETY: 1 <= 8, promised by the caller.
-        1 => unsafe { put(to, 0, tag.bytes as u8) },
-        // SAFETY: 2 <= 8, promised by the caller.
-        2 => unsafe { put(to, 0, tag.bytes as u16) },
-        // SAFETY: 8 <= 8, promised by the caller.
-        _ => unsafe { put(to, 0, tag.bytes) },
+    /// Moves the bytes between offsets `from` and `to` to offset `at`, if all of that is in the range.
+    fn shift(&self, from: usize, to: usize, at: usize) {
+        if from >= to || to > self.len() || at > self.len() - (to - from) {
+            return;
+        }
+        // SAFETY: in bounds: `from < to <= len`, checked above (C2).
+        let from_ptr = unsafe { self.start.add(from) };
+        // SAFETY: in bounds: checked above (C2).
+        let to_ptr = unsafe { self.start.add(at) };
+        // SAFETY: both lie in the range (C2), and `copy` allows the overlap.
+        unsafe { ptr::copy(from_ptr.as_ptr(), to_ptr.as_ptr(), to - from) };
     }
-    tag.len
-}
-
-/// Stores `value` as varint at `at` and returns the bytes from `to` to its end.
-///
-/// # Safety
-/// `at + 10` bytes at `to` are writable.
-#[inline(always)]
-unsafe fn put_varint(to: NonNull<u8>, at: usize, value: u64) -> usize {
-    // Most fields are always small or always not: interning ids, types, flags against times.
-    if value < 0x80 {
-        // SAFETY: `at + 1` is within what the caller promised.
-        unsafe { put(to, at, value as u8) };
-        at + 1
-    } else if value < 1 << 56 {
-        let (word, len) = varint::word(value);
-        // SAFETY: `at + 8` is within what the caller promised.
-        unsafe { put(to, at, word) };
-        at + len
-    } else {
-        let (word, tail, len) = varint::wide(value);
-        // SAFETY: `at + 8` is within what the caller promised.
-        unsafe { put(to, at, word) };
-        // SAFETY: `at + 8 + 2` is within what the caller promised.
-        unsafe { put(to, at + 8, tail) };
-        at + len
-    }
-}
-
-/// Copies `bytes` to `to`. Names and categories are short, and two overlapping moves cost less than
-/// a call of memcpy.
-///
-/// # Safety
-/// `to` is valid for `bytes.len()` bytes of writes, none of which are in `bytes`.
-#[inline(always)]
-unsafe fn copy(bytes: &[u8], to: NonNull<u8>) {
-    /// Stores the first and the last `N` bytes, which together are all of them.
-    ///
-    /// # Safety
-    /// As for `copy`.
-    #[inline(always)]
-    unsafe fn ends<const N: usize>(head: [u8; N], tail: [u8; N], len: usize, to: NonNull<u8>) {
-        // SAFETY: in bounds: `tail` was taken from the end of `len` bytes.
-        let end = unsafe { to.add(len - N) };
-        // SAFETY: writable, promised by the caller.
-        unsafe { to.cast::<[u8; N]>().write_unaligned(head) };
-        // SAFETY: writable, promised by the caller.
-        unsafe { end.cast::<[u8; N]>().write_unaligned(tail) };
-    }
-    macro_rules! ends {
-        ($n:literal) => {
-            if let (Some(head), Some(tail)) = (bytes.first_chunk::<$n>(), bytes.last_chunk::<$n>())
-            {
-                // SAFETY: passed on from the caller.
-                return unsafe { ends(*head, *tail, bytes.len(), to) };
-            }
-        };
-    }
-    if bytes.len() > 32 {
-        // SAFETY: promised by the caller.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
-        return;
-    }
-    ends!(16);
-    ends!(8);
-    ends!(4);
-    ends!(2);
-    ends!(1);
 }

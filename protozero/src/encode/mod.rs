@@ -2,22 +2,30 @@
 //!
 //! Bytes go to a [`Sink`]'s *ranges*: contiguous pieces of memory that need not lie beside each
 //! other (a caller's buffer, slabs of a heap, chunks of shared memory). A message's length is not
-//! known while it is being written, so four bytes are *reserved* for it, a [`Slot`]:
+//! known while it is being written, so a *slot* is reserved for it: one byte, because most messages are
+//! short, and room for three more is kept free behind what is written.
 //!
 //! ```text
-//!  open          tag | s s s s |                     s = slot, holds the offset of the next outer
-//!  write         tag | s s s s | body . . .              open slot of the same range
-//!  close, body of at most 127 bytes, slot in the current range:
-//!                tag | n | body . . .                the body moves back three bytes
-//!  close, longer body, slot in the current range:
-//!                tag | n n n n | body . . .          length as padded varint
+//!  open           tag | s                            s = slot, tells how far back the next outer one is
+//!  write          tag | s | body . . .               (0: there is none of one byte)
+//!  close, at most 127 bytes:
+//!                 tag | n | body . . .               nothing moves
+//!  close, more:   tag | n n | body . . .             the body moves by one, two or three bytes
+//!  a long child or string begins in a message that is short so far, or the range ends:
+//!                 tag | s s s s | body . . .         all open slots grow to four bytes: they are *wide*,
+//!                                                    and hold the offset of the next outer wide one
+//!  close, wide slot in the current range:
+//!                 tag | n n n n | body . . .         length as padded varint
 //!  close, slot in an earlier range (perhaps already handed to a reader):
-//!                tag | 0 0 0 0 | body ... ][ ...     Sink::fill sends the length after it
+//!                 tag | 0 0 0 0 | body ... ][ ...    Sink::fill sends the length after it
 //! ```
 //!
-//! Threading the open slots through their own reserved bytes makes nesting as deep as memory
-//! allows without an allocator: a range that ends only has to walk that list to tell its sink
-//! which lengths will follow.
+//! So short messages cost one store, long ones move the little that was written when they turned out
+//! to be long, and lengths that must come later always have four bytes. Threading the open slots
+//! through their own bytes makes nesting as deep as memory allows without an allocator.
+//!
+//! The write pointer lives in the innermost open [`Scope`], by value: see `cursor.rs` for how, and for the
+//! invariants all unsafe code here rests on.
 //!
 //! Nothing here fails: once a sink has no more ranges the stream swallows what follows and keeps
 //! counting, and the error waits in [`StreamOf::error`].

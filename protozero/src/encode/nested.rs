@@ -1,41 +1,50 @@
 //! An open message. While it is open its parent is borrowed, so that writing to the parent in the
 //! middle of a child does not compile; dropping it stores the length.
 
-use super::slot::{NONE, Slot};
+use super::cursor::{Cursor, Frame};
 use super::stream::Stream;
+use crate::error::WriteError;
 use crate::wire::tag;
 
 /// An open message, root or nested, of a [`StreamOf`](super::StreamOf).
 ///
-/// Generated writers wrap it. Forgetting one (`mem::forget`) leaks no memory and breaks no
-/// invariant: the message then ends where its parent does.
+/// Generated writers wrap it. It holds the write pointer while it has no open child. Forgetting one
+/// (`mem::forget`) leaks no memory and breaks no invariant, but it takes the pointer along: the
+/// root message then ends with [`WriteError::Forgotten`].
+// The functions below touch only this value and hand its parts to slow paths by value, so that no
+// address of it escapes: the compiler then keeps all of it in registers.
 pub struct Scope<'w> {
-    pub(super) stream: &'w mut Stream<'w>,
-    slot: Slot,
-    /// Offset of the next outer open slot of the same range.
-    outer: u32,
+    pub(super) at: Cursor,
+    /// The message the next fields count for: this one, or, if this one has no slot, the one it is in.
+    pub(super) frame: Frame,
+    /// `StreamOf::skew` when `frame` began; of a root its position.
+    skew: u64,
     end: End,
-    /// Where the body begins, as a position of the stream.
-    body: u64,
+    /// Gets the cursor back; a root has none.
+    parent: Option<&'w mut Cursor>,
+    pub(super) stream: &'w mut Stream<'w>,
 }
 
-/// How a message ends.
+/// What ends a message.
 #[derive(Clone, Copy)]
 enum End {
-    Root,
+    /// Its length, stored now (or nothing, if it is a root).
     Length,
+    /// This tag.
     Group(tag::Encoded),
+    /// Its length is written already: that of `frame` is to be `end` now.
+    Sized { end: u64 },
 }
 
 impl<'w> Scope<'w> {
     #[inline(always)]
-    pub(super) fn root(stream: &'w mut Stream<'w>) -> Self {
-        let slot = Slot { range: stream.range, offset: NONE };
-        let body = stream.written();
-        Self { stream, slot, outer: NONE, end: End::Root, body }
+    pub(super) fn root(at: Cursor, stream: &'w mut Stream<'w>, position: u64) -> Self {
+        let frame = Frame::NONE;
+        Self { at, frame, skew: position, end: End::Length, parent: None, stream }
     }
 
-    /// Opens message field `N` inside this one.
+    /// Opens message field `N` inside this one. Its length will take as few bytes as it needs, as long
+    /// as it ends in the range it began in and is short or simple; else four.
     #[inline(always)]
     pub fn nested<const N: u32>(&mut self) -> Scope<'_> {
         self.open(const { tag::Encoded::new(N, tag::LEN) })
@@ -50,62 +59,110 @@ impl<'w> Scope<'w> {
 
     #[inline(always)]
     fn open(&mut self, tag: tag::Encoded) -> Scope<'_> {
-        let stream = &mut *self.stream;
-        let slot = match stream.cursor.open(tag, stream.head) {
-            Some(offset) => Slot { range: stream.range, offset },
-            None => stream.open_slow(tag),
-        };
-        // What is outside lies in an earlier range if this slot is the first of a new one, which
-        // empties the list.
-        let outer = stream.head;
-        stream.head = slot.offset;
-        let body = stream.written();
-        Scope { stream, slot, outer, end: End::Length, body }
+        match self.at.open(&self.stream.ground, self.frame, tag) {
+            Some(open) => {
+                let skew = self.stream.skew;
+                self.child(open, skew)
+            }
+            None => {
+                let open = self.stream.open_slow(self.at.take(), self.frame, tag);
+                let skew = self.stream.skew_at(&open.0);
+                self.child(open, skew)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn child(&mut self, (at, frame): (Cursor, Frame), skew: u64) -> Scope<'_> {
+        let parent = Some(&mut self.at);
+        Scope { at, frame, skew, end: End::Length, parent, stream: self.stream }
+    }
+
+    /// Opens message field `N` with a length of four bytes whatever it will be: nothing ever moves.
+    #[inline]
+    pub fn nested_padded<const N: u32>(&mut self) -> Scope<'_> {
+        let tag = const { tag::Encoded::new(N, tag::LEN) };
+        let open = self.stream.open_padded(self.at.take(), self.frame, tag);
+        let skew = self.stream.skew_at(&open.0);
+        self.child(open, skew)
+    }
+
+    /// Opens message field `N`, whose body will have exactly `len` bytes: the length takes as few bytes
+    /// as it needs, nothing moves and no range has to be patched. If the body turns out to have
+    /// another length, the root message ends with [`WriteError::LengthMismatch`].
+    #[inline]
+    pub fn nested_sized<const N: u32>(&mut self, len: u32) -> Scope<'_> {
+        self.varint_tagged(const { tag::Encoded::new(N, tag::LEN) }, u64::from(len));
+        let end = self.frame_len().wrapping_add(u64::from(len));
+        self.inside(End::Sized { end })
     }
 
     /// Opens field `N` of group kind, or of a message with delimited encoding: what is written
     /// follows a tag without a length, and a second tag ends it.
     #[inline(always)]
     pub fn group<const N: u32>(&mut self) -> Scope<'_> {
-        let stream = &mut *self.stream;
-        stream.tag(const { tag::Encoded::new(N, tag::BEGIN_GROUP) });
-        let slot = Slot { range: stream.range, offset: NONE };
-        let body = stream.written();
-        let end = End::Group(const { tag::Encoded::new(N, tag::END_GROUP) });
-        Scope { stream, slot, outer: NONE, end, body }
+        self.tag(const { tag::Encoded::new(N, tag::BEGIN_GROUP) });
+        self.inside(End::Group(const { tag::Encoded::new(N, tag::END_GROUP) }))
     }
 
-    /// Bytes of the message so far, not counting its own tag and length.
+    /// Goes on in a scope of its own that has no slot.
+    #[inline(always)]
+    fn inside(&mut self, end: End) -> Scope<'_> {
+        let (at, frame, skew) = (self.at.take(), self.frame, self.skew);
+        Scope { at, frame, skew, end, parent: Some(&mut self.at), stream: self.stream }
+    }
+
+    #[inline(always)]
+    fn tag(&mut self, tag: tag::Encoded) {
+        if !self.at.tag(tag) {
+            self.at = self.stream.write_tag(self.at.take(), self.frame, tag);
+        }
+    }
+
+    /// Bytes of the message so far, not counting its own tag and length. Of a group, or a message whose
+    /// length was announced: of the next outer one that is neither.
     #[inline]
     #[must_use]
     pub fn body_len(&self) -> u64 {
-        self.stream.written().wrapping_sub(self.body)
+        self.frame_len()
     }
 
-    /// The stream written to: its errors and counts.
+    #[inline]
+    fn frame_len(&self) -> u64 {
+        self.stream.body_len(&self.at, self.frame, self.skew)
+    }
+
+    /// Why this root message is being swallowed, if it is.
     #[inline]
     #[must_use]
-    pub fn stream(&self) -> &Stream<'w> {
-        self.stream
+    pub fn error(&self) -> Option<WriteError> {
+        self.stream.error()
+    }
+
+    #[inline]
+    fn end_sized(&mut self, end: u64) {
+        let len = self.frame_len();
+        if len != end && self.error().is_none() && !self.at.is_nowhere() {
+            let error = WriteError::LengthMismatch { by: len.wrapping_sub(end) as i64 };
+            self.at = self.stream.fail(self.at.take(), error);
+        }
     }
 }
 
 impl Drop for Scope<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        let stream = &mut *self.stream;
         match self.end {
-            End::Root => return stream.end_root(),
-            End::Group(tag) => return stream.tag(tag),
             End::Length => {}
+            End::Group(tag) => self.tag(tag),
+            End::Sized { end } => self.end_sized(end),
         }
-        if self.slot.range == stream.range
-            && self.slot.offset == stream.head
-            && stream.cursor.close(self.slot.offset)
-        {
-            stream.head = self.outer;
-        } else {
-            stream.close_slow(self.slot, self.body, self.outer);
+        let Some(parent) = self.parent.take() else {
+            return self.stream.end_root(self.at.take());
+        };
+        if matches!(self.end, End::Length) && !self.at.close(&self.stream.ground, self.frame) {
+            self.at = self.stream.close_slow(self.at.take(), self.frame, self.skew);
         }
+        *parent = self.at.take();
     }
 }

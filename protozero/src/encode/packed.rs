@@ -1,44 +1,51 @@
-//! Packed runs: one field holding many numbers and no tags between them. The length is reserved and
-//! filled in as for a message, so that the numbers are gone through once.
+//! Packed runs: one field holding many numbers and no tags between them. The length is filled in as for
+//! a message, so that the numbers are gone through once.
 
 use super::nested::Scope;
-use super::stream::Stream;
 
-/// An open packed run.
-pub struct Packed<'a, 's> {
-    stream: &'a mut Stream<'s>,
+/// An open packed run, to which elements are appended one by one; dropping it ends it. An empty run is a
+/// tag and a zero.
+pub struct Packed<'w> {
+    run: Scope<'w>,
 }
 
-impl Packed<'_, '_> {
+impl Packed<'_> {
     /// Appends an element of a varint kind.
     #[inline(always)]
     pub fn varint(&mut self, value: u64) {
-        self.stream.bare_varint(value);
+        self.run.bare_varint(value);
     }
 
     /// Appends an element of a four-byte kind.
     #[inline(always)]
     pub fn fixed32(&mut self, value: u32) {
-        self.stream.bare_fixed(value.to_le_bytes());
+        self.run.bare_fixed(value.to_le_bytes());
     }
 
     /// Appends an element of an eight-byte kind.
     #[inline(always)]
     pub fn fixed64(&mut self, value: u64) {
-        self.stream.bare_fixed(value.to_le_bytes());
+        self.run.bare_fixed(value.to_le_bytes());
     }
 }
 
-/// Appends packed field `N`; `put` appends one element. An empty run is a tag and a zero.
+impl Scope<'_> {
+    /// Opens packed field `N`.
+    #[inline(always)]
+    pub fn packed<const N: u32>(&mut self) -> Packed<'_> {
+        Packed { run: self.nested::<N>() }
+    }
+}
+
+/// Appends packed field `N`; `put` appends one element.
 #[inline(always)]
 pub(crate) fn packed<const N: u32, I: IntoIterator>(
     scope: &mut Scope<'_>,
     items: I,
-    mut put: impl FnMut(&mut Packed<'_, '_>, I::Item),
+    mut put: impl FnMut(&mut Packed<'_>, I::Item),
 ) {
-    let run = scope.nested::<N>();
-    let mut packed = Packed { stream: &mut *run.stream };
+    let mut run = scope.packed::<N>();
     for item in items {
-        put(&mut packed, item);
+        put(&mut run, item);
     }
 }

@@ -24,6 +24,10 @@ pub(crate) enum Op {
     Packed(usize, Vec<u64>),
     PackedFixed(usize, Vec<u32>),
     Message(usize, Vec<Op>),
+    Padded(usize, Vec<Op>),
+    Group(usize, Vec<Op>),
+    /// A message of encoded fields whose length is announced.
+    Sized(usize, Vec<u8>),
 }
 
 macro_rules! by_number {
@@ -76,6 +80,15 @@ pub(crate) fn write(scope: &mut Scope<'_>, ops: &[Op]) {
                 by_number!(n, N => rt::packed_fixed32::<N>(scope, v.iter().copied()));
             }
             Op::Message(n, v) => by_number!(n, N => write(&mut scope.nested::<N>(), v)),
+            Op::Padded(n, v) => by_number!(n, N => write(&mut scope.nested_padded::<N>(), v)),
+            Op::Group(n, v) => by_number!(n, N => write(&mut scope.group::<N>(), v)),
+            Op::Sized(n, v) => {
+                let len = v.len() as u32;
+                by_number!(n, N => v.chunks(9).fold(scope.nested_sized::<N>(len), |mut s, piece| {
+                    s.raw(piece);
+                    s
+                }));
+            }
         }
     }
 }
@@ -89,7 +102,7 @@ pub(crate) fn slow_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// What `ops` means: everything in one piece, lengths of messages and packed runs in one byte if
-/// they fit it and in `long` bytes if not.
+/// they fit it and by `long` if not.
 pub(crate) fn naive(ops: &[Op], long: fn(&mut Vec<u8>, usize)) -> Vec<u8> {
     let mut out = Vec::new();
     let tag = |out: &mut Vec<u8>, n: usize, kind: u64| {
@@ -145,6 +158,22 @@ pub(crate) fn naive(ops: &[Op], long: fn(&mut Vec<u8>, usize)) -> Vec<u8> {
                 run(&mut out, *n, v.iter().flat_map(|v| v.to_le_bytes()).collect());
             }
             Op::Message(n, v) => run(&mut out, *n, naive(v, long)),
+            Op::Padded(n, v) => {
+                let body = naive(v, long);
+                tag(&mut out, *n, 2);
+                long(&mut out, body.len());
+                out.extend(body);
+            }
+            Op::Group(n, v) => {
+                tag(&mut out, *n, 3);
+                out.extend(naive(v, long));
+                tag(&mut out, *n, 4);
+            }
+            Op::Sized(n, v) => {
+                tag(&mut out, *n, 2);
+                slow_varint(&mut out, v.len() as u64);
+                out.extend(v);
+            }
         }
     }
     out
@@ -159,26 +188,58 @@ pub(crate) fn padded(out: &mut Vec<u8>, len: usize) {
     ]);
 }
 
-/// Rewrites the lengths in `bytes` canonically, by what `ops` says is a message or a run.
-pub(crate) fn canonical(ops: &[Op], bytes: &[u8]) -> Vec<u8> {
+fn shortest(out: &mut Vec<u8>, len: usize) {
+    slow_varint(out, len as u64);
+}
+
+/// Rewrites the lengths in `bytes` canonically, by what `ops` says is a message or a run. In one range
+/// lengths up to 127 have one byte, others are canonical or padded; else any may be padded.
+fn checked(ops: &[Op], bytes: &[u8], one_range: bool) -> Vec<u8> {
     let mut reader = crate::Reader::new(bytes);
     let mut out = Vec::new();
     for op in ops {
         let field = reader.next_field().unwrap().expect("a field for each op");
-        let body = match op {
-            Op::Message(_, inner) => canonical(inner, field.value.bytes().unwrap()),
-            Op::Packed(..) | Op::PackedFixed(..) => field.value.bytes().unwrap().to_vec(),
+        let (number, body) = (u64::from(field.number), field.value.body().unwrap_or_default());
+        let inner = match op {
+            Op::Group(_, inner) => {
+                slow_varint(&mut out, number << 3 | 3);
+                out.extend(checked(inner, body, one_range));
+                slow_varint(&mut out, number << 3 | 4);
+                continue;
+            }
+            Op::Message(_, inner) | Op::Padded(_, inner) => checked(inner, body, one_range),
+            Op::Packed(..) | Op::PackedFixed(..) => body.to_vec(),
             _ => {
                 out.extend(field.raw);
                 continue;
             }
         };
-        slow_varint(&mut out, u64::from(field.number) << 3 | 2);
-        slow_varint(&mut out, body.len() as u64);
-        out.extend(body);
+        let width = |n: u64| crate::wire::varint::len(n);
+        let got = field.raw.len() - width(number << 3) - body.len();
+        let padded = matches!(op, Op::Padded(..));
+        let canonical = got == width(body.len() as u64) && !padded;
+        assert!(canonical || got == 4 && (padded || !one_range || body.len() > 127), "{got}");
+        slow_varint(&mut out, number << 3 | 2);
+        slow_varint(&mut out, inner.len() as u64);
+        out.extend(inner);
     }
     assert_eq!(reader.next_field(), Ok(None));
     out
+}
+
+pub(crate) fn canonical(ops: &[Op], bytes: &[u8]) -> Vec<u8> {
+    checked(ops, bytes, false)
+}
+
+/// The same with messages instead of what ends by anything but a length stored last.
+pub(crate) fn lengths_last(ops: Vec<Op>) -> Vec<Op> {
+    let plain = |op| match op {
+        Op::Message(n, inner) | Op::Group(n, inner) => Op::Message(n, lengths_last(inner)),
+        Op::Padded(n, inner) => Op::Padded(n, lengths_last(inner)),
+        Op::Sized(n, body) => Op::Bytes(n, body),
+        op => op,
+    };
+    ops.into_iter().map(plain).collect()
 }
 
 pub(crate) fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -195,20 +256,31 @@ pub(crate) fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => (n.clone(), vec(value, 0..30)).prop_map(|(n, v)| Op::Packed(n, v)),
         1 => (n.clone(), vec(any::<u32>(), 0..40)).prop_map(|(n, v)| Op::PackedFixed(n, v)),
     ];
+    let sized = vec((1..9u8).prop_map(|n| [n << 3, n]), 0..90);
+    let leaf = prop_oneof![
+        14 => leaf,
+        1 => (n.clone(), sized).prop_map(|(n, v)| Op::Sized(n, v.concat())),
+    ];
     let op = leaf.prop_recursive(6, 60, 6, move |inner| {
-        (n.clone(), vec(inner, 0..6)).prop_map(|(n, v)| Op::Message(n, v))
+        (n.clone(), 0..8, vec(inner, 0..6)).prop_map(|(n, kind, v)| match kind {
+            0 => Op::Padded(n, v),
+            1 => Op::Group(n, v),
+            _ => Op::Message(n, v),
+        })
     });
     vec(op, 0..8)
 }
 
 proptest! {
-    /// In one range, byte for byte.
+    /// In one range: never more bytes than with padded lengths.
     #[test]
     fn one_range(ops in ops()) {
         let mut buffer = std::vec![0; 1 << 20];
         let mut stream = FixedSink::stream(&mut buffer);
         write(&mut stream.root(), &ops);
-        prop_assert_eq!(stream.finish().unwrap(), naive(&ops, padded));
+        let got = stream.finish().unwrap();
+        prop_assert_eq!(checked(&ops, got, true), naive(&ops, shortest));
+        prop_assert!(got.len() <= naive(&ops, padded).len());
     }
 
     /// Over ranges of any lengths, once the deferred lengths are in.
@@ -219,7 +291,7 @@ proptest! {
         write(&mut stream.root(), &ops);
         prop_assert_eq!(stream.error(), None);
         let sink = stream.into_sink();
-        prop_assert_eq!(canonical(&ops, &sink.bytes()), naive(&ops, |out, len| slow_varint(out, len as u64)));
+        prop_assert_eq!(canonical(&ops, &sink.bytes()), naive(&ops, shortest));
         // What was announced is what comes, each once.
         let mut filled: Vec<_> = sink.filled.iter().map(|(slot, _)| *slot).collect();
         let mut open = sink.open.clone();
@@ -236,7 +308,7 @@ proptest! {
         let mut stream = HeapSink::stream_with_capacity(capacity);
         write(&mut stream.root(), &ops);
         let got = stream.finish().unwrap();
-        prop_assert_eq!(canonical(&ops, &got), naive(&ops, |out, len| slow_varint(out, len as u64)));
+        prop_assert_eq!(canonical(&ops, &got), naive(&ops, shortest));
     }
 
     /// Memory that runs out at any moment: one error, and only announced lengths are filled.
@@ -259,7 +331,7 @@ proptest! {
         let mut stream = FixedSink::stream(&mut buffer[..len]);
         write(&mut stream.root(), &ops);
         if let Ok(got) = stream.finish() {
-            prop_assert_eq!(&*got, naive(&ops, padded));
+            prop_assert_eq!(checked(&ops, got, true), naive(&ops, shortest));
         }
         prop_assert!(buffer[len..].iter().all(|&b| b == 0xee));
     }

@@ -1,11 +1,11 @@
-//! The four bytes reserved for a length that is not known yet.
+//! The bytes reserved for a length that is not known yet.
 
-use super::cursor::Cursor;
+use super::cursor::Ground;
 
-/// Bytes of a slot (`proto_utils.h`: kMessageLengthFieldSize).
+/// Bytes of a wide slot (`proto_utils.h`: kMessageLengthFieldSize).
 pub(crate) const SLOT_LEN: usize = 4;
 
-/// No slot: the end of the list of open slots, or a message opened while the stream swallows.
+/// No slot: the end of the list of wide open slots.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Where a length will be stored: [`Sink::fill`](super::Sink::fill) gets it for messages that did
@@ -24,22 +24,21 @@ pub struct Slot {
 /// length that will come through [`Sink::fill`](super::Sink::fill). Yielding one zeroes its four
 /// bytes.
 pub struct OpenSlots<'a> {
-    cursor: &'a mut Cursor,
-    head: u32,
+    ground: &'a mut Ground,
     range: u32,
     reversed: bool,
 }
 
 impl<'a> OpenSlots<'a> {
     #[inline]
-    pub(super) fn new(cursor: &'a mut Cursor, head: u32, range: u32) -> Self {
-        Self { cursor, head, range, reversed: false }
+    pub(super) fn new(ground: &'a mut Ground, range: u32) -> Self {
+        Self { ground, range, reversed: false }
     }
 
     /// True if no length is open.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.head == NONE
+        self.ground.head == NONE
     }
 
     /// Turns the list around in place: it leads from the innermost slot outwards, and is wanted
@@ -48,14 +47,14 @@ impl<'a> OpenSlots<'a> {
     /// The links lie in memory a peer may share. A link that does not lead strictly outwards ends
     /// the list, so that a forged one costs lengths and never loops.
     fn reverse(&mut self) {
-        let (mut done, mut at) = (NONE, self.head);
+        let (mut done, mut at) = (NONE, self.ground.head);
         while at != NONE {
-            let outer = self.cursor.read4(at);
-            self.cursor.write4(at, done.to_ne_bytes());
+            let outer = self.ground.get4(at);
+            self.ground.set4(at as usize, done.to_ne_bytes());
             done = at;
             at = if outer < at { outer } else { NONE };
         }
-        self.head = done;
+        self.ground.head = done;
         self.reversed = true;
     }
 }
@@ -67,13 +66,13 @@ impl Iterator for OpenSlots<'_> {
         if !self.reversed {
             self.reverse();
         }
-        let offset = self.head;
+        let offset = self.ground.head;
         if offset == NONE {
             return None;
         }
-        let inner = self.cursor.read4(offset);
-        self.cursor.write4(offset, [0; SLOT_LEN]);
-        self.head = if inner > offset { inner } else { NONE };
+        let inner = self.ground.get4(offset);
+        self.ground.set4(offset as usize, [0; SLOT_LEN]);
+        self.ground.head = if inner > offset { inner } else { NONE };
         Some(Slot { range: self.range, offset })
     }
 }

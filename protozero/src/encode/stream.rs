@@ -1,25 +1,26 @@
-//! The scattered writer: a cursor over the current range and the sink that has the next one.
+//! The scattered writer: the range being written and the sink that has the next one.
 
-use super::cursor::{Cursor, Range, Sink};
+use super::cursor::{Cursor, Frame, Ground, Range, Sink};
 use super::nested::Scope;
-use super::slot::{NONE, OpenSlots, SLOT_LEN, Slot};
+use super::slot::{OpenSlots, SLOT_LEN, Slot};
 use crate::error::WriteError;
 use crate::wire::{tag, varint};
 
 /// A stream of messages into the ranges of `S`; see the [module](super).
 pub struct StreamOf<S: ?Sized + Sink> {
-    pub(super) cursor: Cursor,
-    /// Offset of the innermost open slot of the current range; each slot holds the next outer.
-    pub(super) head: u32,
+    /// Where the next root message begins; nowhere while one is open, and without a range.
+    at: Cursor,
+    pub(super) ground: Ground,
+    /// A place plus this (wrapping) is a position: bytes written since the stream was made.
+    pub(super) skew: u64,
+    /// The position of a cursor that is nowhere.
+    swallowed: u64,
     /// Number of the current range; `u32::MAX` before the first.
-    pub(super) range: u32,
-    /// Bytes written before the current range, less those the sink had put at its front.
-    before: u64,
+    range: u32,
     /// Why this root message is being swallowed.
     failed: Option<WriteError>,
     /// The first error of all.
     first_error: Option<WriteError>,
-    in_root: bool,
     sink: S,
 }
 
@@ -28,38 +29,74 @@ pub struct StreamOf<S: ?Sized + Sink> {
 pub type Stream<'s> = StreamOf<dyn Sink + 's>;
 
 impl<S: Sink> StreamOf<S> {
-    /// A stream that asks `sink` for its first range when it needs one.
+    /// A stream that asks `sink` for its first range when a message begins.
     #[inline]
     pub const fn new(sink: S) -> Self {
         Self {
-            cursor: Cursor::empty(),
-            head: NONE,
+            at: Cursor::NOWHERE,
+            ground: Ground::NONE,
+            skew: 0,
+            swallowed: 0,
             range: u32::MAX,
-            before: 0,
             failed: None,
             first_error: None,
-            in_root: false,
             sink,
         }
     }
 
+    /// A stream whose first range is there from the beginning, so that no message has to ask for it. As
+    /// if `sink` had been asked for it.
+    #[inline]
+    pub(crate) fn with_range(sink: S, range: Range) -> Self {
+        let mut stream = Self::new(sink);
+        if range.room() >= SLOT_LEN {
+            stream.at = stream.install(range, 0);
+        }
+        stream
+    }
+
     /// Begins a root message; dropping the scope ends it.
     ///
-    /// A message whose scope was forgotten is ended first. An error of the previous message is
+    /// A message whose scope was forgotten is given up first. An error of the previous message is
     /// over: the sink is asked again.
     #[inline]
     pub fn root(&mut self) -> Scope<'_> {
-        if self.in_root {
-            self.end_root();
+        if self.at.is_nowhere() {
+            self.recover();
         }
-        self.in_root = true;
+        let at = self.at.take();
+        let position = self.position(&at);
+        let mut at = match self.sink.begin_root(self.ground.used(&at)) {
+            Ok(None) => at,
+            Ok(Some(range)) => self.install(range, position),
+            Err(error) => self.fail(at, error),
+        };
+        if at.is_nowhere() {
+            at = self.ask_first(position);
+        }
+        Scope::root(at, self, position)
+    }
+
+    /// Gives up a root message whose scope was forgotten (`mem::forget`), if there is one, and begins
+    /// none.
+    pub fn end_forgotten(&mut self) {
+        if self.at.is_nowhere() && self.failed.is_none() && self.range != u32::MAX {
+            self.end_root(Cursor::NOWHERE);
+        }
+    }
+
+    /// The last root message failed, was forgotten, or there was none yet.
+    #[cold]
+    #[inline(never)]
+    fn recover(&mut self) {
+        self.end_forgotten();
         self.failed = None;
-        match self.sink.begin_root(self.cursor.used()) {
-            Ok(None) => {}
-            Ok(Some(range)) => self.install(range),
-            Err(error) => self.fail(error),
-        }
-        Scope::root(self)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask_first(&mut self, position: u64) -> Cursor {
+        if self.failed.is_some() { Cursor::NOWHERE } else { self.ask(0, position) }
     }
 
     /// The sink, when the stream is not needed any more.
@@ -68,28 +105,29 @@ impl<S: Sink> StreamOf<S> {
     }
 }
 
+/// Between root messages.
 impl<S: ?Sized + Sink> StreamOf<S> {
     /// Bytes written since the stream was made, swallowed ones included.
     ///
-    /// Closing a short message takes three of its reserved bytes back.
+    /// A long message may have taken up to three bytes more for its length when it ended.
     #[inline]
     #[must_use]
     pub fn written(&self) -> u64 {
-        self.before.wrapping_add(self.cursor.used() as u64)
+        self.position(&self.at)
     }
 
     /// Bytes of the current range that hold data.
     #[inline]
     #[must_use]
     pub fn used(&self) -> usize {
-        self.cursor.used()
+        self.ground.used(&self.at)
     }
 
     /// Bytes that still fit the current range.
     #[inline]
     #[must_use]
     pub fn room(&self) -> usize {
-        self.cursor.room()
+        self.ground.room(&self.at)
     }
 
     /// Why the current, or else the last, root message was swallowed.
@@ -118,141 +156,202 @@ impl<S: ?Sized + Sink> StreamOf<S> {
     pub fn sink_mut(&mut self) -> &mut S {
         &mut self.sink
     }
+}
+
+/// Within a root message, whose innermost scope has the cursor `at` and sits on `frame`.
+impl<S: ?Sized + Sink> StreamOf<S> {
+    /// Bytes written up to `at` since the stream was made.
+    #[inline(always)]
+    pub(super) fn position(&self, at: &Cursor) -> u64 {
+        if at.is_nowhere() {
+            self.swallowed
+        } else {
+            self.ground.place_of(at).wrapping_add(self.skew)
+        }
+    }
 
     /// Goes on in `range`, which the sink just returned.
     #[inline]
-    fn install(&mut self, range: Range) {
-        let written = self.written();
-        self.cursor.install(range);
-        self.before = written.wrapping_sub(self.cursor.used() as u64);
+    fn install(&mut self, range: Range, position: u64) -> Cursor {
         self.range = self.range.wrapping_add(1);
-        self.head = NONE;
-        if range.room() < SLOT_LEN {
-            self.fail(WriteError::RangeTooShort { len: range.room() });
-        }
+        let (ground, at) = Ground::new(range, self.range);
+        self.ground = ground;
+        self.skew = position.wrapping_sub(self.ground.place_of(&at));
+        if range.room() < SLOT_LEN { self.too_short(at, range) } else { at }
     }
 
-    /// Swallows from here on.
     #[cold]
     #[inline(never)]
-    pub(super) fn fail(&mut self, error: WriteError) {
-        self.before = self.written();
-        self.cursor = Cursor::empty();
-        self.head = NONE;
+    fn too_short(&mut self, at: Cursor, range: Range) -> Cursor {
+        self.fail(at, WriteError::RangeTooShort { len: range.room() })
+    }
+
+    /// Swallows from here on. The cursor is nowhere then.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn fail(&mut self, at: Cursor, error: WriteError) -> Cursor {
+        self.swallowed = self.position(&at);
+        self.ground.fail();
         self.failed = Some(error);
         self.first_error.get_or_insert(error);
+        Cursor::NOWHERE
     }
 
-    /// Takes the next range; false if the stream swallows.
+    /// Asks the sink for a range.
+    fn ask(&mut self, used: usize, position: u64) -> Cursor {
+        self.swallowed = position;
+        let mut open = OpenSlots::new(&mut self.ground, self.range);
+        match self.sink.next_range(used, &mut open) {
+            Ok(range) => self.install(range, position),
+            Err(error) => self.fail(Cursor::NOWHERE, error),
+        }
+    }
+
+    /// Leaves the current range for the next one; nowhere if the stream swallows.
     #[cold]
     #[inline(never)]
-    fn next_range(&mut self) -> bool {
-        if self.failed.is_some() {
-            return false;
+    fn next_range(&mut self, at: Cursor, frame: Frame) -> Cursor {
+        let at = self.check(at);
+        if at.is_nowhere() {
+            return at;
         }
-        let used = self.cursor.used();
-        let mut open = OpenSlots::new(&mut self.cursor, self.head, self.range);
-        match self.sink.next_range(used, &mut open) {
-            Ok(range) => self.install(range),
-            Err(error) => self.fail(error),
+        let at = self.ground.widen(at, frame);
+        let position = self.position(&at);
+        self.ask(self.ground.used(&at), position)
+    }
+
+    /// Notices that a child was forgotten: it has taken the cursor along.
+    fn check(&mut self, at: Cursor) -> Cursor {
+        if at.is_nowhere() && self.failed.is_none() {
+            self.swallowed = self.ground.first().wrapping_add(self.skew);
+            return self.fail(at, WriteError::Forgotten);
         }
-        self.failed.is_none()
+        at
     }
 
     /// Appends `bytes`, over as many ranges as they take. A range is asked for only when bytes
     /// remain for it.
     #[inline(never)]
-    pub(super) fn write(&mut self, mut bytes: &[u8]) {
+    pub(super) fn write(&mut self, mut at: Cursor, frame: Frame, mut bytes: &[u8]) -> Cursor {
         loop {
-            let n = self.cursor.append(bytes);
-            bytes = &bytes[n..];
+            let n = at.append(bytes);
+            bytes = bytes.get(n..).unwrap_or_default();
             if bytes.is_empty() {
-                return;
+                return at;
             }
-            if !self.next_range() {
-                self.before = self.before.wrapping_add(bytes.len() as u64);
-                return;
+            at = self.next_range(at, frame);
+            if at.is_nowhere() {
+                self.swallowed = self.swallowed.wrapping_add(bytes.len() as u64);
+                return at;
             }
         }
     }
 
     /// Appends a tag alone.
-    #[inline]
-    pub(super) fn tag(&mut self, tag: tag::Encoded) {
-        self.write(tag.bytes.to_le_bytes().get(..tag.len).unwrap_or_default());
-    }
-
-    /// Appends a tag and reserves four bytes in one piece; if they do not fit the current range its
-    /// tail stays unwritten. The slot holds the list of open ones and is not part of it yet.
     #[cold]
     #[inline(never)]
-    pub(super) fn open_slow(&mut self, tag: tag::Encoded) -> Slot {
-        self.write(tag.bytes.to_le_bytes().get(..tag.len).unwrap_or_default());
+    pub(super) fn write_tag(&mut self, at: Cursor, frame: Frame, tag: tag::Encoded) -> Cursor {
+        self.write(at, frame, tag.bytes.to_le_bytes().get(..tag.len).unwrap_or_default())
+    }
+
+    /// Opens a message where [`Cursor::open`] cannot. A slot never straddles two ranges: if it does not
+    /// fit, the tail of the old one stays unwritten.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn open_slow(
+        &mut self,
+        mut at: Cursor,
+        frame: Frame,
+        tag: tag::Encoded,
+    ) -> (Cursor, Frame) {
+        if self.ground.is_long(&at, frame) {
+            at = self.ground.widen(at, frame);
+        }
+        if let Some(open) = at.open(&self.ground, frame, tag) {
+            return open;
+        }
+        at = self.write_tag(at, frame, tag);
+        self.open_with(at, frame, |ground, at| ground.open_tight(at, frame))
+    }
+
+    /// Opens a message with a wide slot.
+    #[inline(never)]
+    pub(super) fn open_padded(
+        &mut self,
+        at: Cursor,
+        frame: Frame,
+        tag: tag::Encoded,
+    ) -> (Cursor, Frame) {
+        let at = self.ground.widen(at, frame);
+        let at = self.write_tag(at, frame, tag);
+        self.open_with(at, frame, Ground::open_wide)
+    }
+
+    fn open_with(
+        &mut self,
+        mut at: Cursor,
+        frame: Frame,
+        open: impl Fn(&mut Ground, Cursor) -> Result<(Cursor, Frame), Cursor>,
+    ) -> (Cursor, Frame) {
         loop {
             // No loop for long: a range too short for a slot is an error.
-            if let Some(offset) = self.cursor.reserve(self.head) {
-                return Slot { range: self.range, offset };
+            match open(&mut self.ground, at) {
+                Ok(open) => return open,
+                Err(full) => at = self.next_range(full, frame),
             }
-            if !self.next_range() {
-                self.before = self.before.wrapping_add(SLOT_LEN as u64);
-                return Slot { range: self.range, offset: NONE };
+            if at.is_nowhere() {
+                self.swallowed = self.swallowed.wrapping_add(SLOT_LEN as u64);
+                return (at, Frame::NONE);
             }
         }
     }
 
-    /// Ends the message of `slot` where closing it in place is not all there is to do.
+    /// Ends the message of `frame` where [`Cursor::close`] cannot; `skew` is what it was when the
+    /// message began.
     #[cold]
     #[inline(never)]
-    pub(super) fn close_slow(&mut self, slot: Slot, body: u64, outer: u32) {
-        let here = slot.range == self.range;
-        if slot.offset == NONE || (here && self.failed.is_some()) {
-            // Opened while swallowing, or in the range that was lost with the error.
-            return;
+    pub(super) fn close_slow(&mut self, at: Cursor, frame: Frame, skew: u64) -> Cursor {
+        let at = match self.ground.close_long(at, frame) {
+            Ok(at) => return at,
+            Err(at) => self.check(at),
+        };
+        let at = self.ground.widen(at, frame);
+        // None: opened while swallowing.
+        let Some((range, offset)) = frame.slot() else { return at };
+        let here = range == self.range;
+        if here && at.is_nowhere() {
+            // The slot was in the range that was lost with the error.
+            return at;
         }
-        self.close_forgotten(if here { slot.offset } else { NONE });
-        let len = self.written().wrapping_sub(body);
+        let len = self.position(&at).wrapping_sub(frame.wide_body().wrapping_add(skew));
+        if len > u64::from(varint::PADDED_MAX) {
+            return self.fail(at, WriteError::TooLong { len });
+        }
+        let length = varint::padded(len as u32);
         if here {
-            if self.cursor.close(slot.offset) {
-                self.head = outer;
-            } else {
-                self.fail(WriteError::TooLong { len });
-            }
-        } else if len <= u64::from(varint::PADDED_MAX) {
-            self.sink.fill(slot, varint::padded(len as u32));
-        } else {
-            self.fail(WriteError::TooLong { len });
+            return self.ground.close_wide(at, frame, length);
         }
+        self.sink.fill(Slot { range, offset }, length);
+        at
     }
 
-    /// Ends the open messages inside the one whose slot is at `until`: their scopes were forgotten,
-    /// or else they would have ended by themselves.
-    fn close_forgotten(&mut self, until: u32) {
-        while self.head != until && self.head != NONE {
-            let outer = self.cursor.read4(self.head);
-            let at = self.head;
-            // Forged links (shared memory) must lead outwards, and no further than `until`.
-            self.head = if outer < at { outer } else { until };
-            if until != NONE && self.head < until {
-                self.head = until;
-            }
-            self.cursor.close(at);
-        }
+    /// What a scope that just began at `at` remembers as its skew.
+    pub(super) fn skew_at(&self, at: &Cursor) -> u64 {
+        if at.is_nowhere() { self.swallowed } else { self.skew }
+    }
+
+    /// Bytes from the beginning of the message of `frame` to `at`.
+    #[inline]
+    pub(super) fn body_len(&self, at: &Cursor, frame: Frame, skew: u64) -> u64 {
+        let body = self.ground.body(frame).wrapping_add(skew);
+        self.position(at).wrapping_sub(body)
     }
 
     /// Ends the root message.
     #[inline]
-    pub(super) fn end_root(&mut self) {
-        if self.head != NONE {
-            self.end_forgotten();
-        }
-        self.in_root = false;
-        let used = self.sink.end_root(self.cursor.used());
-        self.cursor.rewind(used);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn end_forgotten(&mut self) {
-        self.close_forgotten(NONE);
+    pub(super) fn end_root(&mut self, at: Cursor) {
+        let at = self.check(at);
+        let used = self.sink.end_root(self.ground.used(&at));
+        self.at = self.ground.rewind(at, used);
     }
 }

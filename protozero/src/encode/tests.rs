@@ -231,7 +231,7 @@ fn a_full_buffer_is_one_error_at_the_end() {
         rt::uint64::<4>(&mut inner, u64::MAX);
         rt::string::<5>(&mut inner, "what does not fit is counted and gone");
         assert_eq!(inner.body_len(), 11 + 39);
-        assert_eq!(inner.stream().error(), Some(WriteError::Full { capacity: 20 }));
+        assert_eq!(inner.error(), Some(WriteError::Full { capacity: 20 }));
     }
     drop(stream.root());
     assert_eq!(stream.written(), 5 + 12 + 5 + 50);
@@ -332,33 +332,81 @@ fn a_thousand_levels() {
 }
 
 #[test]
-fn forgotten_scopes_end_with_their_parent() {
-    let mut stream = Ranges::stream(&[32, 32]);
+fn a_forgotten_scope_fails_its_root_message() {
+    let mut stream = Ranges::stream(&[32; 5]);
     {
         let mut root = stream.root();
         let mut outer = root.nested::<1>();
         let mut inner = outer.nested::<2>();
         rt::uint32::<3>(&mut inner, 1);
         std::mem::forget(inner.nested::<4>());
+        assert_eq!(inner.error(), None);
+        rt::uint32::<5>(&mut inner, 1);
+        assert_eq!(inner.error(), Some(WriteError::Forgotten));
         std::mem::forget(inner);
-        rt::uint32::<5>(&mut outer, 1);
-        drop(outer);
-        rt::uint32::<6>(&mut root, 1);
-        std::mem::forget(root.nested::<7>());
+        rt::bytes::<5>(&mut outer, &[0; 40]);
     }
-    // A forgotten root ends when the next begins; what it left open in range 0 is lost.
-    let mut root = stream.root();
-    let mut child = root.nested::<1>();
-    rt::bytes::<1>(&mut child, &[1; 20]);
-    std::mem::forget(child);
+    assert_eq!(stream.error(), Some(WriteError::Forgotten));
+    // One that nothing is written after: its parent notices, or the root, or the next root.
+    std::mem::forget(stream.root().nested::<1>());
+    assert_eq!(stream.error(), Some(WriteError::Forgotten));
+    drop(stream.root().nested::<1>().group::<1>());
+    assert_eq!(stream.error(), None);
+    std::mem::forget(stream.root().nested::<1>().group::<2>().nested_sized::<3>(0));
+    assert_eq!(stream.error(), Some(WriteError::Forgotten));
+    let root = stream.root();
+    assert_eq!(root.error(), None);
     std::mem::forget(root);
+    // The root that was forgotten is given up when the next begins.
+    assert_eq!((stream.sink().ends, stream.error()), (4, None));
     rt::uint32::<6>(&mut stream.root(), 1);
+    assert_eq!((stream.error(), stream.first_error()), (None, Some(WriteError::Forgotten)));
     let sink = stream.into_sink();
-    assert_eq!(sink.ends, 3);
-    assert_eq!(sink.filled, []);
-    let want = [0x0a, 8, 0x12, 6, 0x18, 1, 0x22, 2, 0x28, 1, 0x30, 1, 0x3a, 0];
-    assert_eq!(sink.memory[0][..14], want);
-    assert_eq!(sink.memory[1][8..11], [1, 0x30, 1]);
+    assert_eq!((sink.ends, sink.filled.len()), (6, 0));
+    assert_eq!(sink.memory.last().unwrap()[..2], [0x30, 1]);
+}
+
+#[test]
+fn a_length_announced_wrongly_is_an_error() {
+    for (len, by) in [(2, None), (1, Some(1)), (3, Some(-1)), (200, Some(-198))] {
+        let mut buffer = [0; 64];
+        let mut stream = FixedSink::stream(&mut buffer);
+        rt::uint32::<2>(&mut stream.root().nested::<1>().nested_sized::<3>(len), 7);
+        assert_eq!(stream.error(), by.map(|by| WriteError::LengthMismatch { by }));
+    }
+}
+
+#[test]
+fn long_messages_make_outer_slots_wide() {
+    // A child that opens after more than 127 bytes, and a string of more: then there is little to move.
+    // More than 512 bytes inside other short slots: all are made wide at once.
+    for (first, second, third) in [(100, 60, 0), (128, 0, 5), (3, 2000, 60), (127, 127, 127)] {
+        let mut buffer = std::vec![0; 1 << 14];
+        let mut stream = FixedSink::stream(&mut buffer);
+        {
+            let mut root = stream.root();
+            let mut outer = root.nested::<1>();
+            rt::packed_uint32::<2>(&mut outer, 0..first);
+            let mut inner = outer.nested::<3>();
+            rt::packed_uint32::<4>(&mut inner, 0..second);
+            rt::uint32::<5>(&mut inner.nested::<6>(), 1);
+            drop(inner);
+            rt::bytes::<7>(&mut outer, &vec![7; third as usize]);
+            let after = outer.body_len();
+            rt::uint32::<8>(&mut outer, 1);
+            assert_eq!(outer.body_len(), after + 2);
+        }
+        let got = stream.finish().unwrap();
+        let mut root = crate::Reader::new(got);
+        let outer = root.next_field().unwrap().unwrap();
+        assert_eq!(root.next_field(), Ok(None));
+        let mut outer = crate::Reader::new(outer.value.bytes().unwrap());
+        let mut numbers = Vec::new();
+        while let Some(field) = outer.next_field().unwrap() {
+            numbers.push(field.number);
+        }
+        assert_eq!(numbers, [2, 3, 7, 8]);
+    }
 }
 
 /// A sink over one buffer whose roots are framed by four bytes, as packets in a chunk are.

@@ -14,8 +14,6 @@ use crate::error::WriteError;
 pub struct FixedSink<'b> {
     ptr: NonNull<u8>,
     len: usize,
-    /// The buffer was handed out.
-    begun: bool,
     buffer: PhantomData<&'b mut [u8]>,
 }
 
@@ -29,7 +27,7 @@ impl<'b> FixedSink<'b> {
         let len = buffer.len();
         // A raw pointer and no reference is kept: none may exist beside the stream's cursor.
         let ptr = NonNull::from(buffer).cast();
-        StreamOf::new(Self { ptr, len, begun: false, buffer: PhantomData })
+        Self::over(ptr, len)
     }
 
     /// A stream into `buffer`, which need not hold anything yet.
@@ -37,36 +35,28 @@ impl<'b> FixedSink<'b> {
     pub fn stream_uninit(buffer: &'b mut [MaybeUninit<u8>]) -> StreamOf<Self> {
         let len = buffer.len();
         let ptr = NonNull::from(buffer).cast();
-        StreamOf::new(Self { ptr, len, begun: false, buffer: PhantomData })
+        Self::over(ptr, len)
     }
 
-    fn range(&mut self) -> Result<Range, WriteError> {
-        if self.begun {
-            return Err(WriteError::Full { capacity: self.len });
-        }
-        self.begun = true;
-        Ok(Range::from_raw(self.ptr, self.len))
+    #[inline]
+    fn over(ptr: NonNull<u8>, len: usize) -> StreamOf<Self> {
+        StreamOf::with_range(Self { ptr, len, buffer: PhantomData }, Range::from_raw(ptr, len))
     }
 }
 
 // SAFETY:
 // - valid and unshared: the range is a buffer borrowed mutably for `'b`, and this sink keeps no
 //   reference to it;
-// - handed out once, and never taken back but by `finish`, which consumes the stream;
+// - handed out once, by `over`, and never taken back but by `finish`, which consumes the stream;
 // - thread: a `&mut [u8]` may be used from any.
 unsafe impl Sink for FixedSink<'_> {
     #[cold]
     fn next_range(&mut self, _used: usize, _open: &mut OpenSlots<'_>) -> Result<Range, WriteError> {
-        self.range()
+        Err(WriteError::Full { capacity: self.len })
     }
 
     // Never called: there is no earlier range.
     fn fill(&mut self, _slot: Slot, _length: [u8; 4]) {}
-
-    #[inline]
-    fn begin_root(&mut self, _used: usize) -> Result<Option<Range>, WriteError> {
-        if self.begun { Ok(None) } else { self.range().map(Some) }
-    }
 }
 
 impl<'b> StreamOf<FixedSink<'b>> {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{AppendSink, FixedSink, RangesSink, WindowSink};
 use crate::decode::{Reader, Value};
-use crate::encode::props::{Op, canonical, naive, ops, slow_varint, write};
+use crate::encode::props::{Op, canonical, lengths_last, naive, ops, slow_varint, write};
 use crate::error::WriteError;
 
 fn want(ops: &[Op]) -> Vec<u8> {
@@ -128,6 +128,8 @@ proptest! {
     /// Without frames a lost message is one of length 0, and what is written next is whole.
     #[test]
     fn unframed_window(roots in vec(ops(), 1..6), len in 64usize..300) {
+        // What was written out of a group, or behind an announced length, cannot be taken back.
+        let roots: Vec<_> = roots.into_iter().map(lengths_last).collect();
         let mut got = Vec::new();
         let mut window = vec![0xee; len];
         let mut stream = WindowSink::stream(&mut window, into(&mut got));

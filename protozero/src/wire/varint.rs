@@ -24,8 +24,9 @@ const CONTINUE: u64 = 0x8080_8080_8080_8080;
 #[inline(always)]
 #[must_use]
 pub const fn len(value: u64) -> usize {
-    // One byte per started group of seven bits; `| 1` gives zero its byte.
-    (70 - (value | 1).leading_zeros() as usize) / 7
+    // One byte per started group of seven bits; `| 1` gives zero its byte. Nine 64ths are a seventh,
+    // near enough for 64 bits.
+    ((value | 1).ilog2() as usize * 9 + 73) / 64
 }
 
 /// The low 56 bits of `value` as eight groups of seven, one per byte, top bits clear.
@@ -55,7 +56,9 @@ pub const fn gather(word: u64) -> u64 {
 pub const fn word(value: u64) -> (u64, usize) {
     debug_assert!(value < 1 << 56);
     let len = len(value);
-    (spread(value) | (CONTINUE & ((1 << (8 * (len - 1))) - 1)), len)
+    // The top `len - 1` bytes of it, shifted to the bottom.
+    let more = if len == 1 { 0 } else { CONTINUE >> (72 - 8 * len) };
+    (spread(value) | more, len)
 }
 
 /// The canonical varint of a value of 2^56 or more: eight bytes as a little-endian word, the one

@@ -269,8 +269,10 @@ unsafe impl Sink for ChunkSink {
         };
         let body = self.header + FRAGMENT_HEADER;
         if used < body {
-            // A message that is too long made the stream fail, which knows no position then.
+            // A message that is too long or was forgotten made the stream fail, which knows no position
+            // then. There may well be memory for the next.
             self.give_packet_up(body);
+            self.retry = true;
             return used;
         }
         let len = used - body;

@@ -79,7 +79,8 @@ impl TraceWriter {
     /// One function for all kinds of packets: what differs is what comes after.
     #[inline(never)]
     fn begin(&mut self) -> Scope<'_> {
-        if self.first || self.stream.sink().dropping || self.lost {
+        let sink = self.stream.sink();
+        if self.first || self.lost || sink.dropping || sink.in_packet {
             return self.begin_marked();
         }
         self.stream.root()
@@ -89,11 +90,14 @@ impl TraceWriter {
     #[cold]
     #[inline(never)]
     fn begin_marked(&mut self) -> Scope<'_> {
+        if self.stream.sink().in_packet {
+            self.stream.end_forgotten();
+        }
         if self.stream.sink().dropping {
             self.begin_dropped();
         }
         let mut scope = self.stream.root();
-        if self.lost && scope.stream().error().is_none() {
+        if self.lost && scope.error().is_none() {
             self.lost = false;
             rt::uint32::<42>(&mut scope, LOSS_MARK);
         }
@@ -134,8 +138,7 @@ impl TraceWriter {
     pub fn flush_with(&mut self, done: Option<FlushCallback>) {
         if self.stream.sink().in_packet {
             // The writer of the last packet was forgotten (`mem::forget`), so the packet is still open.
-            // The next one ends it; that one is empty, and readers skip it.
-            drop(self.stream.root());
+            self.stream.end_forgotten();
         }
         let used = self.stream.used();
         let sink = self.stream.sink_mut();

@@ -1,0 +1,103 @@
+//! Plain stores: numbers, tags, varints and short strings at an address the caller has checked.
+#![allow(unsafe_code)]
+
+use core::ptr::{self, NonNull};
+
+use crate::wire::{tag, varint};
+
+/// Stores `value` at `at` bytes past `to`.
+///
+/// # Safety
+/// `at + size_of::<T>()` bytes at `to` are writable, and `T` has no padding.
+#[inline(always)]
+pub(super) unsafe fn put<T>(to: NonNull<u8>, at: usize, value: T) {
+    // SAFETY: in bounds: promised by the caller.
+    let to = unsafe { to.add(at) };
+    // SAFETY: writable, promised by the caller; `write_unaligned` asks no alignment.
+    unsafe { to.cast::<T>().write_unaligned(value) };
+}
+
+/// Stores a tag at `to` and returns its length.
+///
+/// # Safety
+/// Eight bytes at `to` are writable.
+#[inline(always)]
+pub(super) unsafe fn put_tag(to: NonNull<u8>, tag: tag::Encoded) -> usize {
+    // `tag` is a constant in every caller, so one of these stores remains.
+    match tag.len {
+        // SAFETY: 1 <= 8, promised by the caller.
+        1 => unsafe { put(to, 0, tag.bytes as u8) },
+        // SAFETY: 2 <= 8, promised by the caller.
+        2 => unsafe { put(to, 0, tag.bytes as u16) },
+        // SAFETY: 8 <= 8, promised by the caller.
+        _ => unsafe { put(to, 0, tag.bytes) },
+    }
+    tag.len
+}
+
+/// Stores `value` as varint at `at` and returns the bytes from `to` to its end.
+///
+/// # Safety
+/// `at + 10` bytes at `to` are writable.
+#[inline(always)]
+pub(super) unsafe fn put_varint(to: NonNull<u8>, at: usize, value: u64) -> usize {
+    // Most fields are always small or always not: interning ids, types, flags against times.
+    if value < 0x80 {
+        // SAFETY: `at + 1` is within what the caller promised.
+        unsafe { put(to, at, value as u8) };
+        at + 1
+    } else if value < 1 << 56 {
+        let (word, len) = varint::word(value);
+        // SAFETY: `at + 8` is within what the caller promised.
+        unsafe { put(to, at, word) };
+        at + len
+    } else {
+        let (word, tail, len) = varint::wide(value);
+        // SAFETY: `at + 8` is within what the caller promised.
+        unsafe { put(to, at, word) };
+        // SAFETY: `at + 8 + 2` is within what the caller promised.
+        unsafe { put(to, at + 8, tail) };
+        at + len
+    }
+}
+
+/// Copies `bytes` to `to`. Names and categories are short, and two overlapping moves cost less than
+/// a call of memcpy.
+///
+/// # Safety
+/// `to` is valid for `bytes.len()` bytes of writes, none of which are in `bytes`.
+#[inline(always)]
+pub(super) unsafe fn copy(bytes: &[u8], to: NonNull<u8>) {
+    /// Stores the first and the last `N` bytes, which together are all of them.
+    ///
+    /// # Safety
+    /// As for `copy`.
+    #[inline(always)]
+    unsafe fn ends<const N: usize>(head: [u8; N], tail: [u8; N], len: usize, to: NonNull<u8>) {
+        // SAFETY: in bounds: `tail` was taken from the end of `len` bytes.
+        let end = unsafe { to.add(len - N) };
+        // SAFETY: writable, promised by the caller.
+        unsafe { to.cast::<[u8; N]>().write_unaligned(head) };
+        // SAFETY: writable, promised by the caller.
+        unsafe { end.cast::<[u8; N]>().write_unaligned(tail) };
+    }
+    macro_rules! ends {
+        ($n:literal) => {
+            if let (Some(head), Some(tail)) = (bytes.first_chunk::<$n>(), bytes.last_chunk::<$n>())
+            {
+                // SAFETY: passed on from the caller.
+                return unsafe { ends(*head, *tail, bytes.len(), to) };
+            }
+        };
+    }
+    if bytes.len() > 32 {
+        // SAFETY: promised by the caller.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
+        return;
+    }
+    ends!(16);
+    ends!(8);
+    ends!(4);
+    ends!(2);
+    ends!(1);
+}
