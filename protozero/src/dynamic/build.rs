@@ -487,12 +487,12 @@ impl<'s> Builder<'s> {
             return false;
         };
         let key = &data.fields[0];
-        let key_type = match key.ty {
-            Type::Float | Type::Double | Type::Bytes | Type::Enum(_) | Type::Message(_) => false,
-            _ => true,
-        };
+        let no_key = matches!(
+            key.ty,
+            Type::Float | Type::Double | Type::Bytes | Type::Enum(_) | Type::Message(_)
+        );
         data.fields.len() == 2
-            && key_type
+            && !no_key
             && data.fields.iter().all(|field| !field.repeated() && field.oneof.is_none())
     }
 }

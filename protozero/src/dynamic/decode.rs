@@ -10,7 +10,6 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use super::message::SetError;
 use super::pool::MessageDescriptor;
@@ -19,7 +18,7 @@ use super::value::Value;
 use super::{DynamicMessage, message_set};
 use crate::decode::{Field, Reader, Value as Wire};
 use crate::error::{DecodeError, DecodeErrorKind};
-use crate::wire::{tag, varint, zigzag};
+use crate::wire::zigzag;
 
 impl DynamicMessage {
     /// The message of type `descriptor` encoded in `bytes`.
@@ -111,20 +110,16 @@ impl DynamicMessage {
         data: &FieldData,
         field: &Field<'_>,
     ) -> Result<bool, DecodeError> {
-        let Wire::Len(run) = field.value else {
-            let value = scalar(schema, data, field.value).map_err(|kind| kind.at(0))?;
-            return Ok(value.is_some_and(|value| {
-                self.add(data, value);
-                true
-            }));
+        let run = match field.value {
+            Wire::Len(run) if data.ty.packable() => run,
+            alone => {
+                let value = scalar(schema, data, alone).map_err(|kind| kind.at(0))?;
+                return Ok(value.is_some_and(|value| {
+                    self.add(data, value);
+                    true
+                }));
+            }
         };
-        if !data.ty.packable() {
-            let value = scalar(schema, data, field.value).map_err(|kind| kind.at(0))?;
-            return Ok(value.is_some_and(|value| {
-                self.add(data, value);
-                true
-            }));
-        }
         let whole = |kind: DecodeErrorKind| kind.at(0);
         match data.ty {
             Type::Fixed32 | Type::Sfixed32 | Type::Float => {
@@ -157,12 +152,9 @@ impl DynamicMessage {
         match scalar(schema, data, wire).map_err(|kind| kind.at(0))? {
             Some(value) => self.add(data, value),
             None => {
-                let mut raw = Vec::new();
                 if let Wire::Varint(bits) = wire {
-                    put_varint(&mut raw, u64::from(tag::tag(data.number, tag::VARINT)));
-                    put_varint(&mut raw, bits);
+                    self.unknown.push_varint(data.number, bits);
                 }
-                self.unknown.push(&Field { number: data.number, value: wire, raw: &raw });
             }
         }
         Ok(())
@@ -184,7 +176,9 @@ impl DynamicMessage {
         let mut key = Value::zero(schema, key_data.ty);
         let mut value = match value_data.ty {
             Type::Message(index) => {
-                Some(Value::Message(Box::new(self.child(index).map_err(refused)?)))
+                // The entry is a message as well, in text and to every decoder.
+                let value = self.child(entry).and_then(|entry| entry.child(index));
+                Some(Value::Message(Box::new(value.map_err(refused)?)))
             }
             ty => Value::zero(schema, ty),
         };
@@ -240,17 +234,12 @@ pub(super) fn body<'a>(data: &FieldData, value: Wire<'a>) -> Option<&'a [u8]> {
 
 /// Whether a value of type `ty` has the wire type of `value`.
 fn is_of(ty: Type, value: Wire<'_>) -> bool {
-    match value {
-        Wire::Fixed32(_) => matches!(ty, Type::Fixed32 | Type::Sfixed32 | Type::Float),
-        Wire::Fixed64(_) => matches!(ty, Type::Fixed64 | Type::Sfixed64 | Type::Double),
-        Wire::Len(_) => matches!(ty, Type::String | Type::Bytes),
-        Wire::Varint(_) => match ty {
-            Type::Fixed32 | Type::Sfixed32 | Type::Float => false,
-            Type::Fixed64 | Type::Sfixed64 | Type::Double => false,
-            Type::String | Type::Bytes | Type::Message(_) => false,
-            _ => true,
-        },
-        Wire::Group(_) => false,
+    match ty {
+        Type::Fixed32 | Type::Sfixed32 | Type::Float => matches!(value, Wire::Fixed32(_)),
+        Type::Fixed64 | Type::Sfixed64 | Type::Double => matches!(value, Wire::Fixed64(_)),
+        Type::String | Type::Bytes => matches!(value, Wire::Len(_)),
+        Type::Message(_) => false,
+        _ => matches!(value, Wire::Varint(_)),
     }
 }
 
@@ -293,10 +282,4 @@ fn scalar(
         },
         _ => return Ok(None),
     }))
-}
-
-pub(super) fn put_varint(out: &mut Vec<u8>, value: u64) {
-    let mut bytes = [0; varint::LEN_MAX];
-    let len = varint::encode(value, &mut bytes);
-    out.extend_from_slice(&bytes[..len]);
 }

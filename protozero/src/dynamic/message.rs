@@ -19,7 +19,8 @@ pub(crate) const LEVEL_MAX: u8 = DEPTH_MAX as u8;
 ///
 /// Fields are named by number, by name (an extension by `[its.full.name]`) or by descriptor.
 /// At most 100 messages stand in each other, as in everything that decodes them, so that nothing
-/// that walks over a message can run out of stack.
+/// that walks over a message can run out of stack. (Who stacks more by swapping messages with
+/// `mem::swap` can still drop them, but not encode them.)
 #[derive(Clone)]
 pub struct DynamicMessage {
     pub(crate) descriptor: MessageDescriptor,
@@ -196,7 +197,7 @@ impl DynamicMessage {
         if !accepts(&pool.0, field, &value) {
             return Err(SetError::WrongType);
         }
-        self.adopt(&mut value)?;
+        adopt(&mut value, self.level)?;
         self.put(field, value);
         Ok(())
     }
@@ -215,7 +216,7 @@ impl DynamicMessage {
         if field.map || !field.repeated() || !value.fits(&pool.0, field.ty) {
             return Err(SetError::WrongType);
         }
-        self.adopt(&mut value)?;
+        adopt(&mut value, self.level)?;
         self.add(field, value);
         Ok(())
     }
@@ -235,7 +236,8 @@ impl DynamicMessage {
         if !fits_entry(&pool.0, field, &map_key, &value) {
             return Err(SetError::WrongType);
         }
-        self.adopt(&mut value)?;
+        // The entry is a message as well.
+        adopt(&mut value, self.level.saturating_add(1))?;
         self.add_entry(field.number, map_key, value);
         Ok(())
     }
@@ -258,41 +260,6 @@ impl DynamicMessage {
     ) -> Result<&'s FieldData, SetError> {
         let number = self.number(key).ok_or(SetError::NoField)?;
         schema.numbered(self.descriptor.index, number).ok_or(SetError::NoField)
-    }
-
-    /// Counts the levels of the messages in `value` from here.
-    fn adopt(&self, value: &mut Value) -> Result<(), SetError> {
-        let mut todo: Vec<(&mut Value, u8)> = Vec::new();
-        todo.push((value, self.level));
-        while let Some((value, level)) = todo.pop() {
-            let place = |message: &mut Self| {
-                message.level = level.saturating_add(1);
-                message.level <= LEVEL_MAX
-            };
-            let placed = match value {
-                Value::Message(message) => {
-                    let placed = place(message);
-                    let level = message.level;
-                    todo.extend(message.fields.values_mut().map(|value| (value, level)));
-                    placed
-                }
-                Value::List(values) => {
-                    let nested = values.iter_mut().filter(|v| matches!(v, Value::Message(_)));
-                    todo.extend(nested.map(|value| (value, level)));
-                    true
-                }
-                Value::Map(entries) => {
-                    let nested = entries.values_mut().filter(|v| matches!(v, Value::Message(_)));
-                    todo.extend(nested.map(|value| (value, level)));
-                    true
-                }
-                _ => true,
-            };
-            if !placed {
-                return Err(SetError::TooDeep);
-            }
-        }
-        Ok(())
     }
 
     /// Stores a value known to fit.
@@ -349,6 +316,17 @@ impl DynamicMessage {
         }
     }
 
+    /// Levels of messages in it, those of map entries included: none is 0.
+    pub(crate) fn depth(&self) -> u32 {
+        let message = |value: &Value| value.as_message().map_or(0, |m| 1 + m.depth());
+        let depth = |value: &Value| match value {
+            Value::List(values) => values.iter().map(message).max().unwrap_or(0),
+            Value::Map(entries) => 1 + entries.values().map(message).max().unwrap_or(0),
+            value => message(value),
+        };
+        self.fields.values().map(depth).max().unwrap_or(0)
+    }
+
     /// The first required field that is absent, in this message or one in it: its path.
     #[must_use]
     pub fn missing_required(&self) -> Option<FieldDescriptor> {
@@ -369,6 +347,35 @@ impl DynamicMessage {
             _ => None,
         })
     }
+}
+
+/// Counts the levels of the messages in `value`, which comes into a message of `level`.
+fn adopt(value: &mut Value, level: u8) -> Result<(), SetError> {
+    let mut todo: Vec<(&mut Value, u8)> = Vec::new();
+    todo.push((value, level));
+    while let Some((value, level)) = todo.pop() {
+        match value {
+            Value::Message(message) => {
+                message.level = level.saturating_add(1);
+                if message.level > LEVEL_MAX {
+                    return Err(SetError::TooDeep);
+                }
+                let level = message.level;
+                todo.extend(message.fields.values_mut().map(|value| (value, level)));
+            }
+            Value::List(values) => {
+                let nested = values.iter_mut().filter(|v| matches!(v, Value::Message(_)));
+                todo.extend(nested.map(|value| (value, level)));
+            }
+            // An entry is a message as well.
+            Value::Map(entries) => {
+                let nested = entries.values_mut().filter(|v| matches!(v, Value::Message(_)));
+                todo.extend(nested.map(|value| (value, level.saturating_add(1))));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Whether a field may hold this.

@@ -43,6 +43,8 @@ pub(crate) mod pool;
 mod proto;
 #[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "generated code has no extensions"))]
 pub(crate) mod schema;
+#[cfg(all(test, feature = "dynamic"))]
+mod tests;
 mod value;
 
 pub use error::{PoolError, PoolErrorKind};

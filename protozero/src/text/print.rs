@@ -232,8 +232,12 @@ impl<W: Write + ?Sized> Printer<'_, W> {
         };
         let Some(Symbol::Message(index)) = self.schema.symbols.get(name) else { return Ok(false) };
         let inner = message.descriptor().pool().message_at(*index);
-        let Ok(inner) = DynamicMessage::decode(inner, bytes) else { return Ok(false) };
         if !super::parser::is_url(url) {
+            return Ok(false);
+        }
+        let Ok(inner) = DynamicMessage::decode(inner, bytes) else { return Ok(false) };
+        // So deep that nobody would read it again.
+        if self.level + 1 + inner.depth() > DEPTH_MAX {
             return Ok(false);
         }
         self.begin()?;
