@@ -44,5 +44,10 @@ mod generated;
 
 pub use generated::*;
 
+/// The whole schema, whatever features are on, as an encoded `google.protobuf.FileDescriptorSet`: with
+/// it a program decodes and prints any packet without code for it.
+#[cfg(feature = "descriptor-set")]
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("gen/schema.binpb");
+
 #[cfg(test)]
 mod tests;

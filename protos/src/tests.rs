@@ -114,3 +114,19 @@ fn descriptors_reach_everything() {
     let buffers = TraceConfig::DESCRIPTOR.field("buffers").unwrap();
     assert_eq!(TraceConfig::DESCRIPTOR.field_by_number(buffers.number).unwrap().name, "buffers");
 }
+
+/// Whatever areas are compiled: an event of the kernel and an argument of Chrome's, by name.
+#[cfg(feature = "descriptor-set")]
+#[test]
+fn the_whole_schema_is_there_as_data() {
+    use protozero::dynamic::{DynamicMessage, Pool};
+    let pool = Pool::decode(FILE_DESCRIPTOR_SET).unwrap();
+    let packet = pool.message("perfetto.protos.TracePacket").unwrap();
+    let text =
+        "ftrace_events { cpu: 3 event { pid: 7 sched_switch { next_comm: \"a\" } } } timestamp: 9";
+    let message = DynamicMessage::from_text(packet.clone(), text.as_bytes()).unwrap();
+    let bytes = message.encode();
+    assert_eq!(TracePacket::decode(&bytes).unwrap().timestamp, Some(9));
+    let again = DynamicMessage::decode(packet, &bytes).unwrap();
+    assert!(again.to_text().contains("next_comm"), "{}", again.to_text());
+}

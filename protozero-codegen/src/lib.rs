@@ -149,6 +149,15 @@ pub fn generate(config: &Config) -> Result<Vec<OutputFile>, Error> {
     emit::files(config, &schema, &names)
 }
 
+/// The schema as an encoded `google.protobuf.FileDescriptorSet`: what `protoc --include_imports
+/// --descriptor_set_out` writes, but for comments and places.
+///
+/// # Errors
+/// As [`generate`].
+pub fn descriptor_set(sources: &[Source]) -> Result<Vec<u8>, Error> {
+    parse::descriptor_set(sources)
+}
+
 /// The schema as rows, for comparing it with a frozen table.
 ///
 /// # Errors

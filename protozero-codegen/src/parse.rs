@@ -21,7 +21,8 @@ mod set;
 
 use std::collections::BTreeMap;
 
-use protobuf::descriptor::FileDescriptorProto;
+use protobuf::Message as _;
+use protobuf::descriptor::{FileDescriptorProto, FileDescriptorSet};
 use protobuf_parse::Parser;
 
 use crate::error::Error;
@@ -53,6 +54,35 @@ impl Parsed {
 
 /// Parses and resolves all sources; files keep their order, well-known ones come behind.
 pub(crate) fn parse(sources: &[Source], open_enums: bool) -> Result<Schema, Error> {
+    build::schema(&linked(sources)?, open_enums)
+}
+
+/// `sources` and the well-known files they need as a `FileDescriptorSet`, a file behind those that
+/// it imports.
+pub(crate) fn descriptor_set(sources: &[Source]) -> Result<Vec<u8>, Error> {
+    let files = linked(sources)?;
+    let mut set = FileDescriptorSet::new();
+    let mut open: BTreeMap<&str, &FileDescriptorProto> =
+        files.iter().map(|f| (f.path.as_str(), &f.descriptor)).collect();
+    while !open.is_empty() {
+        // Imports in a circle were refused, so each round finds some.
+        let ready: Vec<&str> = open
+            .iter()
+            .filter(|(_, d)| !d.dependency.iter().any(|path| open.contains_key(path.as_str())))
+            .map(|(path, _)| *path)
+            .collect();
+        assert!(!ready.is_empty(), "imports are checked");
+        set.file.extend(ready.into_iter().filter_map(|path| open.remove(path).cloned()));
+    }
+    set.write_to_bytes().map_err(|e| Error {
+        file: String::new(),
+        line: 0,
+        column: 0,
+        message: format!("descriptor set: {e}"),
+    })
+}
+
+fn linked(sources: &[Source]) -> Result<Vec<Parsed>, Error> {
     let (mut files, mut beyond) = (Vec::new(), false);
     for source in sources {
         let (file, more) = own(source, true)?;
@@ -71,7 +101,7 @@ pub(crate) fn parse(sources: &[Source], open_enums: bool) -> Result<Schema, Erro
             file.descriptor = descriptor;
         }
     }
-    build::schema(&files, open_enums)
+    Ok(files)
 }
 
 /// By our own reading, not linked; and whether protobuf-parse cannot read it.

@@ -134,7 +134,7 @@ fn areas(ctx: &Ctx) -> Outcome {
         ctx.run(command.args(["--features", features]))?;
     }
     let mut command = ctx.cargo();
-    ctx.run(command.args(["test", "--package", "protos", "--features", "full,text"]))
+    ctx.run(command.args(["test", "--package", "protos", "--features", "full,text,descriptor-set"]))
 }
 
 fn protozero(ctx: &Ctx, features: &[&str]) -> Outcome {

@@ -8,9 +8,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::times;
-use protozero_codegen::{Config, Faces, Source, generate};
+use protozero_codegen::{Config, Faces, Source, descriptor_set, generate};
 
 const COMMAND: &str = "cargo xtask codegen";
+
+/// The whole schema as a descriptor set, beside the code.
+const SET: &str = "schema.binpb";
+
+/// Path below a folder to contents.
+type Files = BTreeMap<String, Vec<u8>>;
 
 /// Areas of the schema, each a feature of `protos`; what is in none is always there. The longest
 /// prefix decides.
@@ -61,7 +67,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
         _ => return Err(format!("usage: {COMMAND} [--check | --time]")),
     };
     let wanted = wanted(&root)?;
-    let present = read_all(&root.join("protos/src/gen"), "rs")?;
+    let present = read_all(&root.join("protos/src/gen"), &["rs", "binpb"])?;
     if check { compare(&wanted, &present) } else { write(&root, &wanted, &present) }
 }
 
@@ -86,18 +92,24 @@ fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// What the generated folder should hold: path below it to text.
-fn wanted(root: &Path) -> Result<BTreeMap<String, String>, String> {
-    let files = generate(&config(root)?).map_err(|e| format!("protos/{e}"))?;
-    Ok(files.into_iter().map(|f| (f.path, f.text)).collect())
+/// What the generated folder should hold.
+fn wanted(root: &Path) -> Result<Files, String> {
+    let config = config(root)?;
+    let files = generate(&config).map_err(|e| format!("protos/{e}"))?;
+    let mut wanted: Files = files.into_iter().map(|f| (f.path, f.text.into_bytes())).collect();
+    let set = descriptor_set(&config.sources).map_err(|e| format!("protos/{e}"))?;
+    wanted.insert(SET.into(), set);
+    Ok(wanted)
 }
 
 /// The repository's schema and how it is generated.
 fn config(root: &Path) -> Result<Config, String> {
-    let sources = read_all(&root.join("protos/perfetto"), "proto")?
-        .into_iter()
-        .map(|(path, text)| Source { path: format!("perfetto/{path}"), text })
-        .collect();
+    let sources = read_all(&root.join("protos/perfetto"), &["proto"])?.into_iter().map(|file| {
+        let path = format!("perfetto/{}", file.0);
+        let text = String::from_utf8(file.1).map_err(|e| format!("protos/{path}: {e}"))?;
+        Ok(Source { path, text })
+    });
+    let sources = sources.collect::<Result<_, String>>()?;
     Ok(Config {
         sources,
         faces: Faces::ALL,
@@ -111,8 +123,8 @@ fn config(root: &Path) -> Result<Config, String> {
     })
 }
 
-/// All files with an extension below `folder`, by path; a folder that is not there is empty.
-fn read_all(folder: &Path, extension: &str) -> Result<BTreeMap<String, String>, String> {
+/// All files with one of these extensions below `folder`; a folder that is not there is empty.
+fn read_all(folder: &Path, extensions: &[&str]) -> Result<Files, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![folder.to_owned()];
     while let Some(dir) = open.pop() {
@@ -125,26 +137,22 @@ fn read_all(folder: &Path, extension: &str) -> Result<BTreeMap<String, String>, 
             let path = entry.map_err(|e| format!("{}: {e}", dir.display()))?.path();
             if path.is_dir() {
                 open.push(path);
-            } else if path.extension().is_some_and(|e| e == extension) {
-                let text =
-                    fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+            } else if path.extension().is_some_and(|e| extensions.iter().any(|x| e == *x)) {
+                let bytes = fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
                 let below = path.strip_prefix(folder).unwrap_or(&path);
-                found.insert(below.to_string_lossy().replace('\\', "/"), text);
+                found.insert(below.to_string_lossy().replace('\\', "/"), bytes);
             }
         }
     }
     Ok(found)
 }
 
-fn compare(
-    wanted: &BTreeMap<String, String>,
-    present: &BTreeMap<String, String>,
-) -> Result<(), String> {
+fn compare(wanted: &Files, present: &Files) -> Result<(), String> {
     let mut wrong = Vec::new();
-    for (path, text) in wanted {
+    for (path, bytes) in wanted {
         match present.get(path) {
             None => wrong.push(format!("protos/src/gen/{path} is missing")),
-            Some(is) if is != text => wrong.push(format!("protos/src/gen/{path} is stale")),
+            Some(is) if is != bytes => wrong.push(format!("protos/src/gen/{path} is stale")),
             Some(_) => {}
         }
     }
@@ -158,20 +166,16 @@ fn compare(
     Err(wrong.join("\n"))
 }
 
-fn write(
-    root: &Path,
-    wanted: &BTreeMap<String, String>,
-    present: &BTreeMap<String, String>,
-) -> Result<(), String> {
+fn write(root: &Path, wanted: &Files, present: &Files) -> Result<(), String> {
     let folder = root.join("protos/src/gen");
     let fail = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
     let (mut written, mut removed) = (0, 0);
-    for (path, text) in wanted.iter().filter(|(path, text)| present.get(*path) != Some(*text)) {
+    for (path, bytes) in wanted.iter().filter(|(path, is)| present.get(*path) != Some(*is)) {
         let path = folder.join(path);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(|e| fail(parent, e))?;
         }
-        fs::write(&path, text).map_err(|e| fail(&path, e))?;
+        fs::write(&path, bytes).map_err(|e| fail(&path, e))?;
         written += 1;
     }
     for path in present.keys().filter(|path| !wanted.contains_key(*path)) {

@@ -1,6 +1,4 @@
-use std::collections::BTreeMap;
-
-use super::{compare, config, root, run};
+use super::{Files, compare, config, root, run};
 
 #[test]
 fn generated_files_are_fresh() {
@@ -11,8 +9,8 @@ fn generated_files_are_fresh() {
 
 #[test]
 fn says_what_is_missing_stale_and_orphaned() {
-    let map = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
-        pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+    let map = |pairs: &[(&str, &str)]| -> Files {
+        pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).into())).collect()
     };
     let wrong = compare(
         &map(&[("a.rs", "1"), ("b.rs", "1"), ("c.rs", "1")]),
