@@ -1,25 +1,45 @@
 //! Values to wire bytes, from the last byte to the first: by the time a length is written, what it
 //! measures lies behind it. One walk, exact lengths, nothing moved.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::schema::{FieldData, Schema, Type};
 use super::value::Value;
 use super::{DynamicMessage, message_set};
-use crate::wire::{tag, varint, zigzag};
+use crate::error::WriteError;
+use crate::owned::Encoder;
+use crate::wire::{tag, zigzag};
 
 impl DynamicMessage {
     /// The encoding: fields and extensions by number, maps by key, unknown fields last and as they
     /// came. The same message gives the same bytes.
+    ///
+    /// # Errors
+    /// [`WriteError`] if it has more than 2^31-1 bytes, or more levels than 100, which only
+    /// swapped messages have.
+    pub fn try_encode(&self) -> Result<Vec<u8>, WriteError> {
+        let mut scratch = [0; 512];
+        let mut out = Encoder::spilling(&mut scratch);
+        self.encode_before(&self.descriptor.pool.0, &mut out);
+        out.into_vec()
+    }
+
+    /// The same, for messages that have an encoding.
+    ///
+    /// # Panics
+    /// Where [`DynamicMessage::try_encode`] has an error.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Backward { bytes: Vec::new(), start: 0 };
-        self.encode_before(&self.descriptor.pool.0, &mut out);
-        out.finish()
+        match self.try_encode() {
+            Ok(bytes) => bytes,
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// As [`DynamicMessage::encode`], by the name other messages have for it.
+    ///
+    /// # Panics
+    /// As [`DynamicMessage::encode`].
     #[must_use]
     pub fn encode_to_vec(&self) -> Vec<u8> {
         self.encode()
@@ -28,11 +48,13 @@ impl DynamicMessage {
     /// Bytes of the encoding.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
-        self.encode().len()
+        let mut out = Encoder::counting();
+        self.encode_before(&self.descriptor.pool.0, &mut out);
+        out.len()
     }
 
-    fn encode_before(&self, schema: &Schema, out: &mut Backward) {
-        out.put(self.unknown.as_bytes());
+    fn encode_before(&self, schema: &Schema, out: &mut Encoder<'_>) {
+        out.raw(self.unknown.as_bytes());
         let message_set = schema.message(self.descriptor.index).message_set;
         for (number, value) in self.fields.iter().rev() {
             let Some(data) = schema.numbered(self.descriptor.index, *number) else { continue };
@@ -44,26 +66,23 @@ impl DynamicMessage {
     }
 }
 
-fn item(schema: &Schema, number: u32, message: &DynamicMessage, out: &mut Backward) {
+fn item(schema: &Schema, number: u32, message: &DynamicMessage, out: &mut Encoder<'_>) {
     out.tag(message_set::ITEM, tag::END_GROUP);
-    let end = out.len();
+    let Some(end) = out.open() else { return };
     message.encode_before(schema, out);
-    out.varint((out.len() - end) as u64);
-    out.tag(message_set::MESSAGE, tag::LEN);
-    out.varint(u64::from(number));
-    out.tag(message_set::TYPE_ID, tag::VARINT);
+    out.close(message_set::MESSAGE, end);
+    out.varint(message_set::TYPE_ID, u64::from(number));
     out.tag(message_set::ITEM, tag::BEGIN_GROUP);
 }
 
-fn field(schema: &Schema, data: &FieldData, value: &Value, out: &mut Backward) {
+fn field(schema: &Schema, data: &FieldData, value: &Value, out: &mut Encoder<'_>) {
     match value {
         Value::List(values) if data.packed => {
             let end = out.len();
             for value in values.iter().rev() {
                 bare(data.ty, value, out);
             }
-            out.varint((out.len() - end) as u64);
-            out.tag(data.number, tag::LEN);
+            out.run(data.number, end);
         }
         Value::List(values) => {
             for value in values.iter().rev() {
@@ -81,8 +100,7 @@ fn field(schema: &Schema, data: &FieldData, value: &Value, out: &mut Backward) {
                 let end = out.len();
                 single(schema, value_data, value, out);
                 single(schema, key_data, &key.clone().into(), out);
-                out.varint((out.len() - end) as u64);
-                out.tag(data.number, tag::LEN);
+                out.run(data.number, end);
             }
         }
         value => single(schema, data, value, out),
@@ -90,36 +108,32 @@ fn field(schema: &Schema, data: &FieldData, value: &Value, out: &mut Backward) {
 }
 
 /// One value with its tag.
-fn single(schema: &Schema, data: &FieldData, value: &Value, out: &mut Backward) {
-    let wire_type = match value {
+fn single(schema: &Schema, data: &FieldData, value: &Value, out: &mut Encoder<'_>) {
+    match value {
         Value::Message(message) if data.delimited => {
             out.tag(data.number, tag::END_GROUP);
-            message.encode_before(schema, out);
-            tag::BEGIN_GROUP
+            if out.open().is_some() {
+                message.encode_before(schema, out);
+                out.close_group(data.number);
+            }
         }
         Value::Message(message) => {
-            let end = out.len();
-            message.encode_before(schema, out);
-            out.varint((out.len() - end) as u64);
-            tag::LEN
+            if let Some(end) = out.open() {
+                message.encode_before(schema, out);
+                out.close(data.number, end);
+            }
         }
-        Value::String(text) => {
-            out.put(text.as_bytes());
-            out.varint(text.len() as u64);
-            tag::LEN
+        Value::String(text) => out.field(data.number, text.as_bytes()),
+        Value::Bytes(bytes) => out.field(data.number, bytes),
+        value => {
+            let wire_type = bare(data.ty, value, out);
+            out.tag(data.number, wire_type);
         }
-        Value::Bytes(bytes) => {
-            out.put(bytes);
-            out.varint(bytes.len() as u64);
-            tag::LEN
-        }
-        value => bare(data.ty, value, out),
-    };
-    out.tag(data.number, wire_type);
+    }
 }
 
 /// A number without its tag; its wire type.
-fn bare(ty: Type, value: &Value, out: &mut Backward) -> u32 {
+fn bare(ty: Type, value: &Value, out: &mut Encoder<'_>) -> u32 {
     let bits = match (ty, value) {
         (Type::Sint32, Value::I32(value)) => u64::from(zigzag::encode32(*value)),
         (Type::Sint64, Value::I64(value)) => zigzag::encode64(*value),
@@ -135,62 +149,16 @@ fn bare(ty: Type, value: &Value, out: &mut Backward) -> u32 {
     };
     match ty {
         Type::Fixed32 | Type::Sfixed32 | Type::Float => {
-            out.put(&(bits as u32).to_le_bytes());
+            out.bare_fixed32(bits as u32);
             tag::FIXED32
         }
         Type::Fixed64 | Type::Sfixed64 | Type::Double => {
-            out.put(&bits.to_le_bytes());
+            out.bare_fixed64(bits);
             tag::FIXED64
         }
         _ => {
-            out.varint(bits);
+            out.bare_varint(bits);
             tag::VARINT
         }
-    }
-}
-
-/// A buffer that grows towards its beginning.
-struct Backward {
-    bytes: Vec<u8>,
-    /// What was written begins here.
-    start: usize,
-}
-
-impl Backward {
-    fn len(&self) -> usize {
-        self.bytes.len() - self.start
-    }
-
-    fn put(&mut self, bytes: &[u8]) {
-        if bytes.len() > self.start {
-            self.grow(bytes.len());
-        }
-        let end = self.start;
-        self.start -= bytes.len();
-        self.bytes[self.start..end].copy_from_slice(bytes);
-    }
-
-    #[cold]
-    fn grow(&mut self, more: usize) {
-        let written = self.len();
-        let room = (self.bytes.len() * 2).max(written + more).max(64);
-        let mut bytes = vec![0; room];
-        bytes[room - written..].copy_from_slice(&self.bytes[self.start..]);
-        (self.bytes, self.start) = (bytes, room - written);
-    }
-
-    fn varint(&mut self, value: u64) {
-        let mut bytes = [0; varint::LEN_MAX];
-        let len = varint::encode(value, &mut bytes);
-        self.put(&bytes[..len]);
-    }
-
-    fn tag(&mut self, number: u32, wire_type: u32) {
-        self.varint(u64::from(tag::tag(number, wire_type)));
-    }
-
-    fn finish(mut self) -> Vec<u8> {
-        self.bytes.drain(..self.start);
-        self.bytes
     }
 }

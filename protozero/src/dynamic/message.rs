@@ -20,7 +20,7 @@ pub(crate) const LEVEL_MAX: u8 = DEPTH_MAX as u8;
 /// Fields are named by number, by name (an extension by `[its.full.name]`) or by descriptor.
 /// At most 100 messages stand in each other, as in everything that decodes them, so that nothing
 /// that walks over a message can run out of stack. (Who stacks more by swapping messages with
-/// `mem::swap` can still drop them, but not encode them.)
+/// `mem::swap` can still drop them, and is told when encoding them.)
 #[derive(Clone)]
 pub struct DynamicMessage {
     pub(crate) descriptor: MessageDescriptor,

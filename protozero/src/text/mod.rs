@@ -34,7 +34,7 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 pub use error::{TextError, TextErrors};
@@ -74,7 +74,11 @@ pub fn parse(
     options: &Options<'_>,
 ) -> Result<Vec<u8>, TextErrors> {
     let descriptor = MessageDescriptor::from(descriptor);
-    Ok(parser::parse(descriptor, text, options, parser::Dialect::Perfetto)?.encode())
+    let message = parser::parse(descriptor, text, options, parser::Dialect::Perfetto)?;
+    message.try_encode().map_err(|error| {
+        let error = TextError::new(text, 0..0, error.to_string());
+        TextErrors::new(options.file, [error].into())
+    })
 }
 
 impl DynamicMessage {

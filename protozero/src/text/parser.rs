@@ -445,8 +445,11 @@ impl<'t, 's> Parser<'t, 's> {
         let place = self.next.span();
         let mut inner = DynamicMessage::new(self.pool.message_at(index));
         self.body(Some(&mut inner), depth)?;
-        let set = into.set(1, url).and_then(|()| into.set(2, inner.encode()));
-        match set {
+        let bytes = match inner.try_encode() {
+            Ok(bytes) => bytes,
+            Err(error) => return self.error(place, format!("{error}")),
+        };
+        match into.set(1, url).and_then(|()| into.set(2, bytes)) {
             Ok(()) => Ok(()),
             Err(_) => self.error(place, "this is not protobuf's own `Any`"),
         }

@@ -8,7 +8,7 @@ use std::{format, vec};
 
 use super::{EVERYTHING, decode, new, pool, read};
 use crate::dynamic::{DynamicMessage, MapKey, SetError, Value};
-use crate::{DecodeErrorKind, Reader};
+use crate::{DecodeErrorKind, Reader, WriteError};
 
 /// `wire` is decoded to what `text` says, and encoded as `canonical`.
 #[track_caller]
@@ -247,6 +247,7 @@ fn swapped_messages_are_dropped_level_by_level() {
         core::mem::swap(next.message_mut("child").unwrap(), &mut root);
         root = next;
     }
+    assert_eq!(root.try_encode(), Err(WriteError::TooDeep { depth: 100 }));
     drop(root);
 }
 
