@@ -86,7 +86,7 @@ fn ours(proto: &Path, out: &Path) {
         command: "cargo build".into(),
         source_prefix: String::new(),
         root: "crate::ours::generated".into(),
-        text_feature: None,
+        ..protozero_codegen::Config::default()
     };
     for file in protozero_codegen::generate(&config).unwrap() {
         let kept = file.text.lines().filter(|line| !line.starts_with("//!"));
