@@ -32,7 +32,7 @@
 //!     ..Config::default()
 //! })?;
 //! assert_eq!(files[0].path, "shape/point.rs");
-//! assert!(files[0].text.contains("pub struct PointWriter<'w>"));
+//! assert!(files[0].text.contains("impl PointWriter<'_>"));
 //! assert!(files[1].text.contains("pub use shape::point::*;"));
 //! # Ok::<(), protozero_codegen::Error>(())
 //! ```

@@ -4,6 +4,7 @@
 
 pub use crate::__enumeration as enumeration;
 pub use crate::__reader as reader;
+pub use crate::__writer as writer;
 pub use crate::decode::{
     DecodeContext, Field, Fields, Malformed, MessageReader, PackedFixed32, PackedFixed64,
     PackedVarint, Reader, Repeated, Table, Text, TypedField, TypedFields, Unknown, Value, kind,
@@ -27,6 +28,42 @@ pub trait Writer<'w>: Sized {
 
     /// A writer of the message `scope` has opened.
     fn from_scope(scope: Scope<'w>) -> Self;
+
+    /// The open message, for fields its schema does not know: extensions, and what is copied.
+    fn scope_mut(&mut self) -> &mut Scope<'w>;
+}
+
+/// What every generated writer has beside its setters.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __writer {
+    ($name:ident, $full:literal) => {
+        #[doc = concat!("Writes a `", $full, "`; dropping it closes the message.")]
+        pub struct $name<'w> {
+            s: $crate::Scope<'w>,
+        }
+
+        impl<'w> $crate::Writer<'w> for $name<'w> {
+            const NAME: &'static str = $full;
+            #[inline(always)]
+            fn from_scope(s: $crate::Scope<'w>) -> Self {
+                Self { s }
+            }
+            #[inline(always)]
+            fn scope_mut(&mut self) -> &mut $crate::Scope<'w> {
+                &mut self.s
+            }
+        }
+
+        impl $name<'_> {
+            /// Appends already encoded fields, verbatim.
+            #[inline]
+            pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self {
+                $crate::rt::raw(&mut self.s, fields);
+                self
+            }
+        }
+    };
 }
 
 /// A method of a service.

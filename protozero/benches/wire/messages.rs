@@ -7,16 +7,7 @@ use protozero::rt;
 
 macro_rules! writer {
     ($name:ident $(, $kind:ident $field:ident $n:literal $type:ty)* $(; $child:ident $cn:literal $cw:ident)*) => {
-        pub struct $name<'w> {
-            s: rt::Scope<'w>,
-        }
-        impl<'w> rt::Writer<'w> for $name<'w> {
-            const NAME: &'static str = stringify!($name);
-            #[inline]
-            fn from_scope(s: rt::Scope<'w>) -> Self {
-                Self { s }
-            }
-        }
+        rt::writer!($name, "bench");
         impl $name<'_> {
             $(#[inline]
             pub fn $field(&mut self, value: $type) -> &mut Self {

@@ -211,6 +211,9 @@ impl<'w> rt::Writer<'w> for Root<'w> {
     fn from_scope(scope: Scope<'w>) -> Self {
         Self(scope)
     }
+    fn scope_mut(&mut self) -> &mut Scope<'w> {
+        &mut self.0
+    }
 }
 
 fn check(pages: usize, page_bytes: usize, options: ArbiterOptions, packets: &[(bool, Vec<Node>)]) {

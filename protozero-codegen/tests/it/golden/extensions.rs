@@ -49,32 +49,46 @@ impl Base {
     #[must_use] pub fn shade_or_default(&self) -> Shade { self.shade.unwrap_or(Shade::DARK) }
 }
 
-/// Writes a [`Base`]; dropping it closes the message.
-pub struct BaseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BaseWriter<'w> {
-    const NAME: &'static str = "cases.ext.Base";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BaseWriter, "cases.ext.Base");
 impl BaseWriter<'_> {
     #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// A group: a message between two tags.
-    #[inline] pub fn part(&mut self) -> BasePartWriter<'_> { rt::message::<3, _>(&mut self.s) }
-    #[inline] pub fn part_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
+    #[inline] pub fn part(&mut self) -> BasePartWriter<'_> { rt::group::<3, _>(&mut self.s) }
+    #[inline] pub fn part_raw(&mut self, body: &[u8]) -> &mut Self { rt::group_raw::<3>(&mut self.s, body); self }
     #[inline] pub fn shades(&mut self, value: Shade) -> &mut Self { rt::enumeration::<4>(&mut self.s, value.0); self }
     #[inline] pub fn shade(&mut self, value: Shade) -> &mut Self { rt::enumeration::<5>(&mut self.s, value.0); self }
-    #[inline] pub fn by_name(&mut self) -> BaseByNameEntryWriter<'_> { rt::message::<6, _>(&mut self.s) }
-    #[inline] pub fn by_name_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<6>(&mut self.s, body); self }
-    #[inline] pub fn children(&mut self) -> BaseChildrenEntryWriter<'_> { rt::message::<7, _>(&mut self.s) }
-    #[inline] pub fn children_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<7>(&mut self.s, body); self }
+    #[inline] pub fn by_name(&mut self, key: &str, value: Shade) -> &mut Self {
+        let mut entry = self.s.nested::<6>();
+        rt::string::<1>(&mut entry, key);
+        rt::enumeration::<2>(&mut entry, value.0);
+        drop(entry);
+        self
+    }
+    #[inline] pub fn by_name_raw(&mut self, entry: &[u8]) -> &mut Self {
+        rt::message_raw::<6>(&mut self.s, entry);
+        self
+    }
+    #[inline] pub fn children(
+        &mut self,
+        key: i32,
+        value: impl FnOnce(&mut BaseWriter<'_>),
+    ) -> &mut Self {
+        let mut entry = self.s.nested::<7>();
+        rt::int32::<1>(&mut entry, key);
+        value(&mut rt::message::<2, _>(&mut entry));
+        drop(entry);
+        self
+    }
+    #[inline] pub fn children_raw(&mut self, entry: &[u8]) -> &mut Self {
+        rt::message_raw::<7>(&mut self.s, entry);
+        self
+    }
     #[inline] pub fn other(&mut self) -> BaseWriter<'_> { rt::message::<8, _>(&mut self.s) }
     #[inline] pub fn other_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<8>(&mut self.s, body); self }
-    #[inline] pub fn choice(&mut self) -> BaseChoiceWriter<'_> { rt::message::<9, _>(&mut self.s) }
-    #[inline] pub fn choice_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<9>(&mut self.s, body); self }
+    #[inline] pub fn choice(&mut self) -> BaseChoiceWriter<'_> { rt::group::<9, _>(&mut self.s) }
+    #[inline] pub fn choice_raw(&mut self, body: &[u8]) -> &mut Self { rt::group_raw::<9>(&mut self.s, body); self }
     #[inline] pub fn of(&mut self, value: Shade) -> &mut Self { rt::enumeration::<10>(&mut self.s, value.0); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -126,19 +140,11 @@ pub struct BasePart {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BasePart`]; dropping it closes the message.
-pub struct BasePartWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BasePartWriter<'w> {
-    const NAME: &'static str = "cases.ext.Base.Part";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BasePartWriter, "cases.ext.Base.Part");
 impl BasePartWriter<'_> {
     #[inline] pub fn weight(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn screw(&mut self) -> BasePartScrewWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn screw_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
+    #[inline] pub fn screw(&mut self) -> BasePartScrewWriter<'_> { rt::group::<2, _>(&mut self.s) }
+    #[inline] pub fn screw_raw(&mut self, body: &[u8]) -> &mut Self { rt::group_raw::<2>(&mut self.s, body); self }
 }
 
 rt::reader! {
@@ -170,17 +176,9 @@ pub struct BasePartScrew {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BasePartScrew`]; dropping it closes the message.
-pub struct BasePartScrewWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BasePartScrewWriter<'w> {
-    const NAME: &'static str = "cases.ext.Base.Part.Screw";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BasePartScrewWriter, "cases.ext.Base.Part.Screw");
 impl BasePartScrewWriter<'_> {
     #[inline] pub fn size(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -198,41 +196,12 @@ impl BasePartScrew {
     );
 }
 
-/// Writes a [`BaseByNameEntry`]; dropping it closes the message.
-pub struct BaseByNameEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BaseByNameEntryWriter<'w> {
-    const NAME: &'static str = "cases.ext.Base.ByNameEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl BaseByNameEntryWriter<'_> {
-    #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: Shade) -> &mut Self { rt::enumeration::<2>(&mut self.s, value.0); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
-
 rt::reader! {
     "cases.ext.Base.ByNameEntry": BaseByNameEntryReader, BaseByNameEntryField, BaseByNameEntryTable;
     one {
         Key(&'a str) key = 10 as String;
         Value(Shade) value = 16 as Enumeration;
     }
-}
-
-/// Writes a [`BaseChildrenEntry`]; dropping it closes the message.
-pub struct BaseChildrenEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BaseChildrenEntryWriter<'w> {
-    const NAME: &'static str = "cases.ext.Base.ChildrenEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl BaseChildrenEntryWriter<'_> {
-    #[inline] pub fn key(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self) -> BaseWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn value_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -251,17 +220,9 @@ pub struct BaseChoice {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BaseChoice`]; dropping it closes the message.
-pub struct BaseChoiceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BaseChoiceWriter<'w> {
-    const NAME: &'static str = "cases.ext.Base.Choice";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BaseChoiceWriter, "cases.ext.Base.Choice");
 impl BaseChoiceWriter<'_> {
     #[inline] pub fn yes(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -300,17 +261,9 @@ impl Scope {
     > = protozero::Extension::new("cases.ext.Scope.bolt", 101);
 }
 
-/// Writes a [`Scope`]; dropping it closes the message.
-pub struct ScopeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ScopeWriter<'w> {
-    const NAME: &'static str = "cases.ext.Scope";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ScopeWriter, "cases.ext.Scope");
 impl ScopeWriter<'_> {
     #[inline] pub fn value(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -336,17 +289,9 @@ pub struct ScopeBolt {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ScopeBolt`]; dropping it closes the message.
-pub struct ScopeBoltWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ScopeBoltWriter<'w> {
-    const NAME: &'static str = "cases.ext.Scope.Bolt";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ScopeBoltWriter, "cases.ext.Scope.Bolt");
 impl ScopeBoltWriter<'_> {
     #[inline] pub fn length(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

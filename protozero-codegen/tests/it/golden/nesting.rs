@@ -58,13 +58,7 @@ pub enum TreeValue {
     #[pb(bytes, 9)] Raw(Vec<u8>),
 }
 
-/// Writes a [`Tree`]; dropping it closes the message.
-pub struct TreeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TreeWriter<'w> {
-    const NAME: &'static str = "cases.Tree";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TreeWriter, "cases.Tree");
 impl TreeWriter<'_> {
     #[inline] pub fn left(&mut self) -> TreeWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn left_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
@@ -90,8 +84,6 @@ impl TreeWriter<'_> {
         rt::bytes_gather::<9>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -140,13 +132,7 @@ pub struct TreeLeaf {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TreeLeaf`]; dropping it closes the message.
-pub struct TreeLeafWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TreeLeafWriter<'w> {
-    const NAME: &'static str = "cases.Tree.Leaf";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TreeLeafWriter, "cases.Tree.Leaf");
 impl TreeLeafWriter<'_> {
     #[inline] pub fn kind(&mut self, value: TreeLeafKind) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -154,8 +140,6 @@ impl TreeLeafWriter<'_> {
     }
     #[inline] pub fn scalars(&mut self) -> crate::golden::ScalarsWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn scalars_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -200,13 +184,7 @@ pub enum OptionMatch {
     #[pb(int32, 10)] As(i32),
 }
 
-/// Writes a [`Option_`]; dropping it closes the message.
-pub struct OptionWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for OptionWriter<'w> {
-    const NAME: &'static str = "cases.Option";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(OptionWriter, "cases.Option");
 impl OptionWriter<'_> {
     #[inline] pub fn r#type(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn self_(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -218,8 +196,6 @@ impl OptionWriter<'_> {
     #[inline] pub fn fooBar(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
     #[inline] pub fn Unknown(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
     #[inline] pub fn r#as(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -265,17 +241,9 @@ pub struct TreeLeaf_ {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TreeLeaf_`]; dropping it closes the message.
-pub struct TreeLeafWriter_<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TreeLeafWriter_<'w> {
-    const NAME: &'static str = "cases.TreeLeaf";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TreeLeafWriter_, "cases.TreeLeaf");
 impl TreeLeafWriter_<'_> {
     #[inline] pub fn s(&mut self, value: TreeLeafSelf) -> &mut Self { rt::enumeration::<1>(&mut self.s, value.0); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -308,17 +276,8 @@ impl Extended {
     > = protozero::Extension::new("cases.Extended.more", 100);
 }
 
-/// Writes a [`Extended`]; dropping it closes the message.
-pub struct ExtendedWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ExtendedWriter<'w> {
-    const NAME: &'static str = "cases.Extended";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl ExtendedWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(ExtendedWriter, "cases.Extended");
+impl ExtendedWriter<'_> {}
 
 rt::reader! {
     "cases.Extended": ExtendedReader, ExtendedField, ExtendedTable;

@@ -47,13 +47,7 @@ pub enum ThreePick {
     #[pb(string, 14, utf8)] Right(String),
 }
 
-/// Writes a [`Three`]; dropping it closes the message.
-pub struct ThreeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ThreeWriter<'w> {
-    const NAME: &'static str = "cases.three.Three";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ThreeWriter, "cases.three.Three");
 impl ThreeWriter<'_> {
     #[inline] pub fn number(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn maybe(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -66,10 +60,26 @@ impl ThreeWriter<'_> {
         rt::enumeration::<5>(&mut self.s, value.0);
         self
     }
-    #[inline] pub fn counts(&mut self) -> ThreeCountsEntryWriter<'_> { rt::message::<6, _>(&mut self.s) }
-    #[inline] pub fn counts_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<6>(&mut self.s, body); self }
-    #[inline] pub fn threes(&mut self) -> ThreeThreesEntryWriter<'_> { rt::message::<7, _>(&mut self.s) }
-    #[inline] pub fn threes_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<7>(&mut self.s, body); self }
+    #[inline] pub fn counts(&mut self, key: &str, value: i32) -> &mut Self {
+        let mut entry = self.s.nested::<6>();
+        rt::string::<1>(&mut entry, key);
+        rt::int32::<2>(&mut entry, value);
+        drop(entry);
+        self
+    }
+    #[inline] pub fn counts_raw(&mut self, entry: &[u8]) -> &mut Self { rt::message_raw::<6>(&mut self.s, entry); self }
+    #[inline] pub fn threes(
+        &mut self,
+        key: i32,
+        value: impl FnOnce(&mut ThreeWriter<'_>),
+    ) -> &mut Self {
+        let mut entry = self.s.nested::<7>();
+        rt::int32::<1>(&mut entry, key);
+        value(&mut rt::message::<2, _>(&mut entry));
+        drop(entry);
+        self
+    }
+    #[inline] pub fn threes_raw(&mut self, entry: &[u8]) -> &mut Self { rt::message_raw::<7>(&mut self.s, entry); self }
     #[inline] pub fn inner(&mut self) -> ThreeWriter<'_> { rt::message::<8, _>(&mut self.s) }
     #[inline] pub fn inner_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<8>(&mut self.s, body); self }
     #[inline] pub fn mode(&mut self, value: ThreeMode) -> &mut Self { rt::enumeration::<9>(&mut self.s, value.0); self }
@@ -82,8 +92,6 @@ impl ThreeWriter<'_> {
     #[inline] pub fn yes(&mut self, value: bool) -> &mut Self { rt::bool::<12>(&mut self.s, value); self }
     #[inline] pub fn left(&mut self, value: i32) -> &mut Self { rt::int32::<13>(&mut self.s, value); self }
     #[inline] pub fn right(&mut self, value: &str) -> &mut Self { rt::string::<14>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -133,41 +141,12 @@ impl Three {
     );
 }
 
-/// Writes a [`ThreeCountsEntry`]; dropping it closes the message.
-pub struct ThreeCountsEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ThreeCountsEntryWriter<'w> {
-    const NAME: &'static str = "cases.three.Three.CountsEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl ThreeCountsEntryWriter<'_> {
-    #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
-
 rt::reader! {
     "cases.three.Three.CountsEntry": ThreeCountsEntryReader, ThreeCountsEntryField, ThreeCountsEntryTable;
     one {
         Key(&'a str) key = 10 as String;
         Value(i32) value = 16 as Int32;
     }
-}
-
-/// Writes a [`ThreeThreesEntry`]; dropping it closes the message.
-pub struct ThreeThreesEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ThreeThreesEntryWriter<'w> {
-    const NAME: &'static str = "cases.three.Three.ThreesEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl ThreeThreesEntryWriter<'_> {
-    #[inline] pub fn key(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    #[inline] pub fn value(&mut self) -> ThreeWriter<'_> { rt::message::<2, _>(&mut self.s) }
-    #[inline] pub fn value_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -73,13 +73,7 @@ pub struct Scalars {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Scalars`]; dropping it closes the message.
-pub struct ScalarsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ScalarsWriter<'w> {
-    const NAME: &'static str = "cases.Scalars";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ScalarsWriter, "cases.Scalars");
 impl ScalarsWriter<'_> {
     /// Singular ones.
     #[inline] pub fn a_int32(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
@@ -147,8 +141,6 @@ impl ScalarsWriter<'_> {
     }
     /// Gone.
     #[inline] pub fn old(&mut self, value: i32) -> &mut Self { rt::int32::<18>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -268,13 +260,7 @@ impl Defaults {
     #[must_use] pub fn level_or_default(&self) -> Level { self.level.unwrap_or(Level::HIGH) }
 }
 
-/// Writes a [`Defaults`]; dropping it closes the message.
-pub struct DefaultsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DefaultsWriter<'w> {
-    const NAME: &'static str = "cases.Defaults";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DefaultsWriter, "cases.Defaults");
 impl DefaultsWriter<'_> {
     #[inline] pub fn number(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn big(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -288,8 +274,6 @@ impl DefaultsWriter<'_> {
         self
     }
     #[inline] pub fn level(&mut self, value: Level) -> &mut Self { rt::enumeration::<8>(&mut self.s, value.0); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -330,17 +314,8 @@ pub struct Empty {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Empty`]; dropping it closes the message.
-pub struct EmptyWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for EmptyWriter<'w> {
-    const NAME: &'static str = "cases.Empty";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl EmptyWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(EmptyWriter, "cases.Empty");
+impl EmptyWriter<'_> {}
 
 rt::reader! {
     "cases.Empty": EmptyReader, EmptyField, EmptyTable;

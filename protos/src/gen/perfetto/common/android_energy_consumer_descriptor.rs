@@ -17,20 +17,12 @@ pub struct AndroidEnergyConsumer {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidEnergyConsumer`]; dropping it closes the message.
-pub struct AndroidEnergyConsumerWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidEnergyConsumerWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidEnergyConsumer";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidEnergyConsumerWriter, "perfetto.protos.AndroidEnergyConsumer");
 impl AndroidEnergyConsumerWriter<'_> {
     #[inline] pub fn energy_consumer_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn ordinal(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -65,21 +57,13 @@ pub struct AndroidEnergyConsumerDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidEnergyConsumerDescriptor`]; dropping it closes the message.
-pub struct AndroidEnergyConsumerDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidEnergyConsumerDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidEnergyConsumerDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidEnergyConsumerDescriptorWriter, "perfetto.protos.AndroidEnergyConsumerDescriptor");
 impl AndroidEnergyConsumerDescriptorWriter<'_> {
     #[inline] pub fn energy_consumers(&mut self) -> AndroidEnergyConsumerWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn energy_consumers_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

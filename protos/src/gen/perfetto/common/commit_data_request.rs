@@ -16,13 +16,7 @@ pub struct CommitDataRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CommitDataRequest`]; dropping it closes the message.
-pub struct CommitDataRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CommitDataRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CommitDataRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CommitDataRequestWriter, "perfetto.protos.CommitDataRequest");
 impl CommitDataRequestWriter<'_> {
     #[inline] pub fn chunks_to_move(&mut self) -> CommitDataRequestChunksToMoveWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -40,8 +34,6 @@ impl CommitDataRequestWriter<'_> {
     }
     /// Answers the service's flush of this id: everything before it is committed now.
     #[inline] pub fn flush_request_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -86,13 +78,7 @@ pub struct CommitDataRequestChunksToMove {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CommitDataRequestChunksToMove`]; dropping it closes the message.
-pub struct CommitDataRequestChunksToMoveWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CommitDataRequestChunksToMoveWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CommitDataRequest.ChunksToMove";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CommitDataRequestChunksToMoveWriter, "perfetto.protos.CommitDataRequest.ChunksToMove");
 impl CommitDataRequestChunksToMoveWriter<'_> {
     /// Index of the page in the shared memory, from 0.
     #[inline] pub fn page(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
@@ -108,8 +94,6 @@ impl CommitDataRequestChunksToMoveWriter<'_> {
     }
     /// The last packet of `data` is still being written.
     #[inline] pub fn chunk_incomplete(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -159,13 +143,7 @@ pub struct CommitDataRequestChunkToPatch {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CommitDataRequestChunkToPatch`]; dropping it closes the message.
-pub struct CommitDataRequestChunkToPatchWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CommitDataRequestChunkToPatchWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CommitDataRequest.ChunkToPatch";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CommitDataRequestChunkToPatchWriter, "perfetto.protos.CommitDataRequest.ChunkToPatch");
 impl CommitDataRequestChunkToPatchWriter<'_> {
     /// The buffer the chunk went to.
     #[inline] pub fn target_buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
@@ -179,8 +157,6 @@ impl CommitDataRequestChunkToPatchWriter<'_> {
     #[inline] pub fn patches_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
     /// More will follow for this chunk: it may not be read yet.
     #[inline] pub fn has_more_patches(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -226,13 +202,7 @@ pub struct CommitDataRequestChunkToPatchPatch {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CommitDataRequestChunkToPatchPatch`]; dropping it closes the message.
-pub struct CommitDataRequestChunkToPatchPatchWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CommitDataRequestChunkToPatchPatchWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CommitDataRequest.ChunkToPatch.Patch";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CommitDataRequestChunkToPatchPatchWriter, "perfetto.protos.CommitDataRequest.ChunkToPatch.Patch");
 impl CommitDataRequestChunkToPatchPatchWriter<'_> {
     /// From the first byte of the chunk's payload.
     #[inline] pub fn offset(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
@@ -242,8 +212,6 @@ impl CommitDataRequestChunkToPatchPatchWriter<'_> {
         rt::bytes_gather::<2>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

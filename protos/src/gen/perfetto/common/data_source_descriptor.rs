@@ -31,13 +31,7 @@ pub struct DataSourceDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DataSourceDescriptor`]; dropping it closes the message.
-pub struct DataSourceDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DataSourceDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DataSourceDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DataSourceDescriptorWriter, "perfetto.protos.DataSourceDescriptor");
 impl DataSourceDescriptorWriter<'_> {
     /// What a config asks for, such as `linux.process_stats`.
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
@@ -90,8 +84,6 @@ impl DataSourceDescriptorWriter<'_> {
         rt::message_raw::<10>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -85,18 +85,10 @@ pub struct FileDescriptorSet {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FileDescriptorSet`]; dropping it closes the message.
-pub struct FileDescriptorSetWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FileDescriptorSetWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FileDescriptorSet";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FileDescriptorSetWriter, "perfetto.protos.FileDescriptorSet");
 impl FileDescriptorSetWriter<'_> {
     #[inline] pub fn file(&mut self) -> FileDescriptorProtoWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn file_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -130,13 +122,7 @@ pub struct FileDescriptorProto {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FileDescriptorProto`]; dropping it closes the message.
-pub struct FileDescriptorProtoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FileDescriptorProtoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FileDescriptorProto";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FileDescriptorProtoWriter, "perfetto.protos.FileDescriptorProto");
 impl FileDescriptorProtoWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn package(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -158,8 +144,6 @@ impl FileDescriptorProtoWriter<'_> {
     }
     #[inline] pub fn public_dependency(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
     #[inline] pub fn weak_dependency(&mut self, value: i32) -> &mut Self { rt::int32::<11>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -211,13 +195,7 @@ pub struct DescriptorProto {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DescriptorProto`]; dropping it closes the message.
-pub struct DescriptorProtoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DescriptorProtoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DescriptorProto";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DescriptorProtoWriter, "perfetto.protos.DescriptorProto");
 impl DescriptorProtoWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn field(&mut self) -> FieldDescriptorProtoWriter<'_> { rt::message::<2, _>(&mut self.s) }
@@ -250,8 +228,6 @@ impl DescriptorProtoWriter<'_> {
         self
     }
     #[inline] pub fn reserved_name(&mut self, value: &str) -> &mut Self { rt::string::<10>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -297,18 +273,10 @@ pub struct DescriptorProtoReservedRange {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DescriptorProtoReservedRange`]; dropping it closes the message.
-pub struct DescriptorProtoReservedRangeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DescriptorProtoReservedRangeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DescriptorProto.ReservedRange";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DescriptorProtoReservedRangeWriter, "perfetto.protos.DescriptorProto.ReservedRange");
 impl DescriptorProtoReservedRangeWriter<'_> {
     #[inline] pub fn start(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn end(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -342,13 +310,7 @@ pub struct UninterpretedOption {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`UninterpretedOption`]; dropping it closes the message.
-pub struct UninterpretedOptionWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for UninterpretedOptionWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.UninterpretedOption";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(UninterpretedOptionWriter, "perfetto.protos.UninterpretedOption");
 impl UninterpretedOptionWriter<'_> {
     #[inline] pub fn name(&mut self) -> UninterpretedOptionNamePartWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn name_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
@@ -365,8 +327,6 @@ impl UninterpretedOptionWriter<'_> {
         self
     }
     #[inline] pub fn aggregate_value(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -410,18 +370,10 @@ pub struct UninterpretedOptionNamePart {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`UninterpretedOptionNamePart`]; dropping it closes the message.
-pub struct UninterpretedOptionNamePartWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for UninterpretedOptionNamePartWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.UninterpretedOption.NamePart";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(UninterpretedOptionNamePartWriter, "perfetto.protos.UninterpretedOption.NamePart");
 impl UninterpretedOptionNamePartWriter<'_> {
     #[inline] pub fn name_part(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn is_extension(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -453,13 +405,7 @@ pub struct FieldOptions {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FieldOptions`]; dropping it closes the message.
-pub struct FieldOptionsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FieldOptionsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FieldOptions";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FieldOptionsWriter, "perfetto.protos.FieldOptions");
 impl FieldOptionsWriter<'_> {
     #[inline] pub fn packed(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
     #[inline] pub fn uninterpreted_option(&mut self) -> UninterpretedOptionWriter<'_> {
@@ -469,8 +415,6 @@ impl FieldOptionsWriter<'_> {
         rt::message_raw::<999>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -511,13 +455,7 @@ pub struct FieldDescriptorProto {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FieldDescriptorProto`]; dropping it closes the message.
-pub struct FieldDescriptorProtoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FieldDescriptorProtoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FieldDescriptorProto";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FieldDescriptorProtoWriter, "perfetto.protos.FieldDescriptorProto");
 impl FieldDescriptorProtoWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn extendee(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -535,8 +473,6 @@ impl FieldDescriptorProtoWriter<'_> {
     #[inline] pub fn options(&mut self) -> FieldOptionsWriter<'_> { rt::message::<8, _>(&mut self.s) }
     #[inline] pub fn options_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<8>(&mut self.s, body); self }
     #[inline] pub fn oneof_index(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -582,19 +518,11 @@ pub struct OneofDescriptorProto {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`OneofDescriptorProto`]; dropping it closes the message.
-pub struct OneofDescriptorProtoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for OneofDescriptorProtoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.OneofDescriptorProto";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(OneofDescriptorProtoWriter, "perfetto.protos.OneofDescriptorProto");
 impl OneofDescriptorProtoWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn options(&mut self) -> OneofOptionsWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn options_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -627,20 +555,12 @@ pub struct EnumDescriptorProto {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`EnumDescriptorProto`]; dropping it closes the message.
-pub struct EnumDescriptorProtoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for EnumDescriptorProtoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.EnumDescriptorProto";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(EnumDescriptorProtoWriter, "perfetto.protos.EnumDescriptorProto");
 impl EnumDescriptorProtoWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self) -> EnumValueDescriptorProtoWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn value_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
     #[inline] pub fn reserved_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -676,18 +596,10 @@ pub struct EnumValueDescriptorProto {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`EnumValueDescriptorProto`]; dropping it closes the message.
-pub struct EnumValueDescriptorProtoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for EnumValueDescriptorProtoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.EnumValueDescriptorProto";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(EnumValueDescriptorProtoWriter, "perfetto.protos.EnumValueDescriptorProto");
 impl EnumValueDescriptorProtoWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn number(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -717,17 +629,8 @@ pub struct OneofOptions {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`OneofOptions`]; dropping it closes the message.
-pub struct OneofOptionsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for OneofOptionsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.OneofOptions";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl OneofOptionsWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(OneofOptionsWriter, "perfetto.protos.OneofOptions");
+impl OneofOptionsWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.OneofOptions": OneofOptionsReader, OneofOptionsField, OneofOptionsTable;

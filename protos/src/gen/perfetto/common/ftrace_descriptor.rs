@@ -12,13 +12,7 @@ pub struct FtraceDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FtraceDescriptor`]; dropping it closes the message.
-pub struct FtraceDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceDescriptorWriter, "perfetto.protos.FtraceDescriptor");
 impl FtraceDescriptorWriter<'_> {
     #[inline] pub fn atrace_categories(&mut self) -> FtraceDescriptorAtraceCategoryWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -27,8 +21,6 @@ impl FtraceDescriptorWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -56,18 +48,10 @@ pub struct FtraceDescriptorAtraceCategory {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FtraceDescriptorAtraceCategory`]; dropping it closes the message.
-pub struct FtraceDescriptorAtraceCategoryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceDescriptorAtraceCategoryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceDescriptor.AtraceCategory";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceDescriptorAtraceCategoryWriter, "perfetto.protos.FtraceDescriptor.AtraceCategory");
 impl FtraceDescriptorAtraceCategoryWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -170,13 +170,7 @@ pub struct GpuCounterDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuCounterDescriptor`]; dropping it closes the message.
-pub struct GpuCounterDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuCounterDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuCounterDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuCounterDescriptorWriter, "perfetto.protos.GpuCounterDescriptor");
 impl GpuCounterDescriptorWriter<'_> {
     #[inline] pub fn specs(&mut self) -> GpuCounterDescriptorGpuCounterSpecWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -217,8 +211,6 @@ impl GpuCounterDescriptorWriter<'_> {
         rt::bool::<8>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -289,13 +281,7 @@ pub enum GpuCounterDescriptorGpuCounterSpecPeakValue {
     #[pb(double, 6)] DoublePeakValue(f64),
 }
 
-/// Writes a [`GpuCounterDescriptorGpuCounterSpec`]; dropping it closes the message.
-pub struct GpuCounterDescriptorGpuCounterSpecWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuCounterDescriptorGpuCounterSpecWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuCounterDescriptor.GpuCounterSpec";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuCounterDescriptorGpuCounterSpecWriter, "perfetto.protos.GpuCounterDescriptor.GpuCounterSpec");
 impl GpuCounterDescriptorGpuCounterSpecWriter<'_> {
     /// The number samples refer to.
     #[inline] pub fn counter_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
@@ -332,8 +318,6 @@ impl GpuCounterDescriptorGpuCounterSpecWriter<'_> {
         rt::enumeration::<11>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -409,13 +393,7 @@ pub struct GpuCounterDescriptorGpuCounterBlock {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuCounterDescriptorGpuCounterBlock`]; dropping it closes the message.
-pub struct GpuCounterDescriptorGpuCounterBlockWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuCounterDescriptorGpuCounterBlockWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuCounterDescriptor.GpuCounterBlock";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuCounterDescriptorGpuCounterBlockWriter, "perfetto.protos.GpuCounterDescriptor.GpuCounterBlock");
 impl GpuCounterDescriptorGpuCounterBlockWriter<'_> {
     #[inline] pub fn block_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     /// How many counters of the block can run at once.
@@ -423,8 +401,6 @@ impl GpuCounterDescriptorGpuCounterBlockWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn counter_ids(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -467,20 +443,12 @@ pub struct GpuCounterDescriptorGpuCounterGroupSpec {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuCounterDescriptorGpuCounterGroupSpec`]; dropping it closes the message.
-pub struct GpuCounterDescriptorGpuCounterGroupSpecWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuCounterDescriptorGpuCounterGroupSpecWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuCounterDescriptorGpuCounterGroupSpecWriter, "perfetto.protos.GpuCounterDescriptor.GpuCounterGroupSpec");
 impl GpuCounterDescriptorGpuCounterGroupSpecWriter<'_> {
     #[inline] pub fn group_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn counter_ids(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -60,13 +60,7 @@ pub struct ObservableEvents {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ObservableEvents`]; dropping it closes the message.
-pub struct ObservableEventsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ObservableEventsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ObservableEvents";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ObservableEventsWriter, "perfetto.protos.ObservableEvents");
 impl ObservableEventsWriter<'_> {
     /// Instances that changed since the last event.
     #[inline] pub fn instance_state_changes(
@@ -91,8 +85,6 @@ impl ObservableEventsWriter<'_> {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -136,13 +128,7 @@ pub struct ObservableEventsDataSourceInstanceStateChange {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ObservableEventsDataSourceInstanceStateChange`]; dropping it closes the message.
-pub struct ObservableEventsDataSourceInstanceStateChangeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ObservableEventsDataSourceInstanceStateChangeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ObservableEvents.DataSourceInstanceStateChange";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ObservableEventsDataSourceInstanceStateChangeWriter, "perfetto.protos.ObservableEvents.DataSourceInstanceStateChange");
 impl ObservableEventsDataSourceInstanceStateChangeWriter<'_> {
     #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn data_source_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -153,8 +139,6 @@ impl ObservableEventsDataSourceInstanceStateChangeWriter<'_> {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -198,13 +182,7 @@ pub struct ObservableEventsCloneTriggerHit {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ObservableEventsCloneTriggerHit`]; dropping it closes the message.
-pub struct ObservableEventsCloneTriggerHitWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ObservableEventsCloneTriggerHitWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ObservableEvents.CloneTriggerHit";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ObservableEventsCloneTriggerHitWriter, "perfetto.protos.ObservableEvents.CloneTriggerHit");
 impl ObservableEventsCloneTriggerHitWriter<'_> {
     #[inline] pub fn tracing_session_id(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     #[inline] pub fn trigger_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -214,8 +192,6 @@ impl ObservableEventsCloneTriggerHitWriter<'_> {
     #[inline] pub fn boot_time_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     /// How long the trigger asked to wait before the clone.
     #[inline] pub fn trigger_delay_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -116,17 +116,8 @@ pub struct PerfEvents {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PerfEvents`]; dropping it closes the message.
-pub struct PerfEventsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PerfEventsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PerfEvents";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl PerfEventsWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(PerfEventsWriter, "perfetto.protos.PerfEvents");
+impl PerfEventsWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.PerfEvents": PerfEventsReader, PerfEventsField, PerfEventsTable;
@@ -175,13 +166,7 @@ pub enum PerfEventsTimebaseEvent {
     #[pb(message, 5)] RawEvent(PerfEventsRawEvent),
 }
 
-/// Writes a [`PerfEventsTimebase`]; dropping it closes the message.
-pub struct PerfEventsTimebaseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PerfEventsTimebaseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PerfEvents.Timebase";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PerfEventsTimebaseWriter, "perfetto.protos.PerfEvents.Timebase");
 impl PerfEventsTimebaseWriter<'_> {
     /// A sample every so many events.
     #[inline] pub fn period(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
@@ -213,8 +198,6 @@ impl PerfEventsTimebaseWriter<'_> {
         rt::enumeration::<12>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -272,20 +255,12 @@ pub struct PerfEventsTracepoint {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PerfEventsTracepoint`]; dropping it closes the message.
-pub struct PerfEventsTracepointWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PerfEventsTracepointWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PerfEvents.Tracepoint";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PerfEventsTracepointWriter, "perfetto.protos.PerfEvents.Tracepoint");
 impl PerfEventsTracepointWriter<'_> {
     /// `group:name` or `group/name`.
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Filter expression in the kernel's syntax.
     #[inline] pub fn filter(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -323,13 +298,7 @@ pub struct PerfEventsRawEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PerfEventsRawEvent`]; dropping it closes the message.
-pub struct PerfEventsRawEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PerfEventsRawEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PerfEvents.RawEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PerfEventsRawEventWriter, "perfetto.protos.PerfEvents.RawEvent");
 impl PerfEventsRawEventWriter<'_> {
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn config(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -337,8 +306,6 @@ impl PerfEventsRawEventWriter<'_> {
     #[inline] pub fn config2(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     /// Looked up in /sys/bus/event_source/devices when `type` is not given.
     #[inline] pub fn pmu_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -387,13 +354,7 @@ pub enum FollowerEventEvent {
     #[pb(message, 3)] RawEvent(PerfEventsRawEvent),
 }
 
-/// Writes a [`FollowerEvent`]; dropping it closes the message.
-pub struct FollowerEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FollowerEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FollowerEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FollowerEventWriter, "perfetto.protos.FollowerEvent");
 impl FollowerEventWriter<'_> {
     #[inline] pub fn counter(&mut self, value: PerfEventsCounter) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -414,8 +375,6 @@ impl FollowerEventWriter<'_> {
         rt::enumeration::<5>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

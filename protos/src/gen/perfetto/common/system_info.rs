@@ -15,20 +15,12 @@ pub struct Utsname {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Utsname`]; dropping it closes the message.
-pub struct UtsnameWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for UtsnameWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Utsname";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(UtsnameWriter, "perfetto.protos.Utsname");
 impl UtsnameWriter<'_> {
     #[inline] pub fn sysname(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn version(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn release(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn machine(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -86,13 +78,7 @@ pub struct SystemInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SystemInfo`]; dropping it closes the message.
-pub struct SystemInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SystemInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SystemInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SystemInfoWriter, "perfetto.protos.SystemInfo");
 impl SystemInfoWriter<'_> {
     #[inline] pub fn utsname(&mut self) -> UtsnameWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn utsname_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
@@ -149,8 +135,6 @@ impl SystemInfoWriter<'_> {
     #[inline] pub fn system_ram_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<16>(&mut self.s, value); self }
     /// Tells machines apart in recordings of several.
     #[inline] pub fn machine_name(&mut self, value: &str) -> &mut Self { rt::string::<17>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -12,21 +12,13 @@ pub struct TraceAttributes {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceAttributes`]; dropping it closes the message.
-pub struct TraceAttributesWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceAttributesWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceAttributes";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceAttributesWriter, "perfetto.protos.TraceAttributes");
 impl TraceAttributesWriter<'_> {
     #[inline] pub fn attribute(&mut self) -> TraceAttributesAttributeWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn attribute_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -62,19 +54,11 @@ pub enum TraceAttributesAttributeValue {
     #[pb(string, 3)] StringValue(String),
 }
 
-/// Writes a [`TraceAttributesAttribute`]; dropping it closes the message.
-pub struct TraceAttributesAttributeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceAttributesAttributeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceAttributes.Attribute";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceAttributesAttributeWriter, "perfetto.protos.TraceAttributes.Attribute");
 impl TraceAttributesAttributeWriter<'_> {
     #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn long_value(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

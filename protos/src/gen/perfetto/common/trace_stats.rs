@@ -61,13 +61,7 @@ pub struct TraceStats {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceStats`]; dropping it closes the message.
-pub struct TraceStatsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceStatsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceStats";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceStatsWriter, "perfetto.protos.TraceStats");
 impl TraceStatsWriter<'_> {
     /// One per buffer of the config, in its order.
     #[inline] pub fn buffer_stats(&mut self) -> TraceStatsBufferStatsWriter<'_> { rt::message::<1, _>(&mut self.s) }
@@ -130,8 +124,6 @@ impl TraceStatsWriter<'_> {
         rt::message_raw::<18>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -248,13 +240,7 @@ pub struct TraceStatsBufferStats {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceStatsBufferStats`]; dropping it closes the message.
-pub struct TraceStatsBufferStatsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceStatsBufferStatsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceStats.BufferStats";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceStatsBufferStatsWriter, "perfetto.protos.TraceStats.BufferStats");
 impl TraceStatsBufferStatsWriter<'_> {
     /// Bytes of chunks put into the buffer, headers and rounding included.
     #[inline] pub fn bytes_written(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
@@ -317,8 +303,6 @@ impl TraceStatsBufferStatsWriter<'_> {
     }
     /// Chunks that grew and were moved to where there was room (second buffer implementation only).
     #[inline] pub fn chunks_relocated(&mut self, value: u64) -> &mut Self { rt::uint64::<20>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -413,13 +397,7 @@ pub struct TraceStatsWriterStats {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceStatsWriterStats`]; dropping it closes the message.
-pub struct TraceStatsWriterStatsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceStatsWriterStatsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceStats.WriterStats";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceStatsWriterStatsWriter, "perfetto.protos.TraceStats.WriterStats");
 impl TraceStatsWriterStatsWriter<'_> {
     /// The trusted_packet_sequence_id of its packets.
     #[inline] pub fn sequence_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
@@ -441,8 +419,6 @@ impl TraceStatsWriterStatsWriter<'_> {
     }
     /// Index of the buffer in the config.
     #[inline] pub fn buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -490,13 +466,7 @@ pub struct TraceStatsFilterStats {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceStatsFilterStats`]; dropping it closes the message.
-pub struct TraceStatsFilterStatsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceStatsFilterStatsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceStats.FilterStats";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceStatsFilterStatsWriter, "perfetto.protos.TraceStats.FilterStats");
 impl TraceStatsFilterStatsWriter<'_> {
     #[inline] pub fn input_packets(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn input_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -509,8 +479,6 @@ impl TraceStatsFilterStatsWriter<'_> {
         rt::uint64::<20>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

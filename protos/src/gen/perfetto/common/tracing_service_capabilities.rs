@@ -18,13 +18,7 @@ pub struct TracingServiceCapabilities {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TracingServiceCapabilities`]; dropping it closes the message.
-pub struct TracingServiceCapabilitiesWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TracingServiceCapabilitiesWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TracingServiceCapabilities";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TracingServiceCapabilitiesWriter, "perfetto.protos.TracingServiceCapabilities");
 impl TracingServiceCapabilitiesWriter<'_> {
     #[inline] pub fn has_query_capabilities(&mut self, value: bool) -> &mut Self {
         rt::bool::<1>(&mut self.s, value);
@@ -45,8 +39,6 @@ impl TracingServiceCapabilitiesWriter<'_> {
     }
     /// CloneSession exists.
     #[inline] pub fn has_clone_session(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

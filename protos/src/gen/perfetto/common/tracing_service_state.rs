@@ -22,13 +22,7 @@ pub struct TracingServiceState {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TracingServiceState`]; dropping it closes the message.
-pub struct TracingServiceStateWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TracingServiceStateWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TracingServiceState";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TracingServiceStateWriter, "perfetto.protos.TracingServiceState");
 impl TracingServiceStateWriter<'_> {
     #[inline] pub fn producers(&mut self) -> TracingServiceStateProducerWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn producers_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -66,8 +60,6 @@ impl TracingServiceStateWriter<'_> {
         rt::bool::<7>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -127,13 +119,7 @@ pub struct TracingServiceStateProducer {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TracingServiceStateProducer`]; dropping it closes the message.
-pub struct TracingServiceStateProducerWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TracingServiceStateProducerWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TracingServiceState.Producer";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TracingServiceStateProducerWriter, "perfetto.protos.TracingServiceState.Producer");
 impl TracingServiceStateProducerWriter<'_> {
     /// The service's number for it, unique while it is connected.
     #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
@@ -145,8 +131,6 @@ impl TracingServiceStateProducerWriter<'_> {
     #[inline] pub fn frozen(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
     #[inline] pub fn machine_id(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn machine_name(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -192,13 +176,7 @@ pub struct TracingServiceStateDataSource {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TracingServiceStateDataSource`]; dropping it closes the message.
-pub struct TracingServiceStateDataSourceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TracingServiceStateDataSourceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TracingServiceState.DataSource";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TracingServiceStateDataSourceWriter, "perfetto.protos.TracingServiceState.DataSource");
 impl TracingServiceStateDataSourceWriter<'_> {
     #[inline] pub fn ds_descriptor(&mut self) -> crate::DataSourceDescriptorWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -208,8 +186,6 @@ impl TracingServiceStateDataSourceWriter<'_> {
         self
     }
     #[inline] pub fn producer_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -253,13 +229,7 @@ pub struct TracingServiceStateTracingSession {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TracingServiceStateTracingSession`]; dropping it closes the message.
-pub struct TracingServiceStateTracingSessionWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TracingServiceStateTracingSessionWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TracingServiceState.TracingSession";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TracingServiceStateTracingSessionWriter, "perfetto.protos.TracingServiceState.TracingSession");
 impl TracingServiceStateTracingSessionWriter<'_> {
     #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn consumer_uid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -281,8 +251,6 @@ impl TracingServiceStateTracingSessionWriter<'_> {
         self
     }
     #[inline] pub fn is_started(&mut self, value: bool) -> &mut Self { rt::bool::<11>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -14,19 +14,11 @@ pub struct TrackEventCategory {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrackEventCategory`]; dropping it closes the message.
-pub struct TrackEventCategoryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrackEventCategoryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrackEventCategory";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrackEventCategoryWriter, "perfetto.protos.TrackEventCategory");
 impl TrackEventCategoryWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn tags(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -61,13 +53,7 @@ pub struct TrackEventDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrackEventDescriptor`]; dropping it closes the message.
-pub struct TrackEventDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrackEventDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrackEventDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrackEventDescriptorWriter, "perfetto.protos.TrackEventDescriptor");
 impl TrackEventDescriptorWriter<'_> {
     #[inline] pub fn available_categories(&mut self) -> TrackEventCategoryWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -76,8 +62,6 @@ impl TrackEventDescriptorWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

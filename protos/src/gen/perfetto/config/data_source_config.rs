@@ -176,13 +176,7 @@ pub struct DataSourceConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DataSourceConfig`]; dropping it closes the message.
-pub struct DataSourceConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DataSourceConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DataSourceConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DataSourceConfigWriter, "perfetto.protos.DataSourceConfig");
 impl DataSourceConfigWriter<'_> {
     /// Name of the data source, such as `track_event`; matched exactly.
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
@@ -619,8 +613,6 @@ impl DataSourceConfigWriter<'_> {
         rt::message_raw::<1001>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -13,13 +13,7 @@ pub struct InterceptorConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InterceptorConfig`]; dropping it closes the message.
-pub struct InterceptorConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InterceptorConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InterceptorConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InterceptorConfigWriter, "perfetto.protos.InterceptorConfig");
 impl InterceptorConfigWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn console_config(&mut self) -> crate::ConsoleConfigWriter<'_> { rt::message::<100, _>(&mut self.s) }
@@ -27,8 +21,6 @@ impl InterceptorConfigWriter<'_> {
         rt::message_raw::<100>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

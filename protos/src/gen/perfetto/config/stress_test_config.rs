@@ -24,13 +24,7 @@ pub struct StressTestConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StressTestConfig`]; dropping it closes the message.
-pub struct StressTestConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StressTestConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StressTestConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(StressTestConfigWriter, "perfetto.protos.StressTestConfig");
 impl StressTestConfigWriter<'_> {
     #[inline] pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -65,8 +59,6 @@ impl StressTestConfigWriter<'_> {
         rt::message_raw::<11>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -119,13 +111,7 @@ pub struct StressTestConfigWriterTiming {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StressTestConfigWriterTiming`]; dropping it closes the message.
-pub struct StressTestConfigWriterTimingWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StressTestConfigWriterTimingWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StressTestConfig.WriterTiming";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(StressTestConfigWriterTimingWriter, "perfetto.protos.StressTestConfig.WriterTiming");
 impl StressTestConfigWriterTimingWriter<'_> {
     #[inline] pub fn payload_mean(&mut self, value: f64) -> &mut Self { rt::double::<1>(&mut self.s, value); self }
     #[inline] pub fn payload_stddev(&mut self, value: f64) -> &mut Self { rt::double::<2>(&mut self.s, value); self }
@@ -135,8 +121,6 @@ impl StressTestConfigWriterTimingWriter<'_> {
         rt::uint32::<5>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -20,13 +20,7 @@ pub struct TestConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TestConfig`]; dropping it closes the message.
-pub struct TestConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TestConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TestConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TestConfigWriter, "perfetto.protos.TestConfig");
 impl TestConfigWriter<'_> {
     /// Packets to write; 0 means until stopped.
     #[inline] pub fn message_count(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
@@ -47,8 +41,6 @@ impl TestConfigWriter<'_> {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -103,13 +95,7 @@ pub struct TestConfigDummyFields {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TestConfigDummyFields`]; dropping it closes the message.
-pub struct TestConfigDummyFieldsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TestConfigDummyFieldsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TestConfig.DummyFields";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TestConfigDummyFieldsWriter, "perfetto.protos.TestConfig.DummyFields");
 impl TestConfigDummyFieldsWriter<'_> {
     #[inline] pub fn field_uint32(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn field_int32(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -129,8 +115,6 @@ impl TestConfigDummyFieldsWriter<'_> {
         rt::bytes_gather::<14>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -292,13 +292,7 @@ pub struct TraceConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfig`]; dropping it closes the message.
-pub struct TraceConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigWriter, "perfetto.protos.TraceConfig");
 impl TraceConfigWriter<'_> {
     /// Referred to by index.
     #[inline] pub fn buffers(&mut self) -> TraceConfigBufferConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
@@ -508,8 +502,6 @@ impl TraceConfigWriter<'_> {
         rt::message_raw::<48>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -704,13 +696,7 @@ pub struct TraceConfigBufferConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigBufferConfig`]; dropping it closes the message.
-pub struct TraceConfigBufferConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigBufferConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.BufferConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigBufferConfigWriter, "perfetto.protos.TraceConfig.BufferConfig");
 impl TraceConfigBufferConfigWriter<'_> {
     /// KiB, rounded up to whole pages.
     #[inline] pub fn size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
@@ -734,8 +720,6 @@ impl TraceConfigBufferConfigWriter<'_> {
         rt::enumeration::<8>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -793,13 +777,7 @@ pub struct TraceConfigDataSource {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigDataSource`]; dropping it closes the message.
-pub struct TraceConfigDataSourceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigDataSourceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.DataSource";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigDataSourceWriter, "perfetto.protos.TraceConfig.DataSource");
 impl TraceConfigDataSourceWriter<'_> {
     /// What it is told.
     #[inline] pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
@@ -819,8 +797,6 @@ impl TraceConfigDataSourceWriter<'_> {
         rt::string::<4>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -877,13 +853,7 @@ pub struct TraceConfigBuiltinDataSource {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigBuiltinDataSource`]; dropping it closes the message.
-pub struct TraceConfigBuiltinDataSourceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigBuiltinDataSourceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.BuiltinDataSource";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigBuiltinDataSourceWriter, "perfetto.protos.TraceConfig.BuiltinDataSource");
 impl TraceConfigBuiltinDataSourceWriter<'_> {
     /// No clock snapshots.
     #[inline] pub fn disable_clock_snapshotting(&mut self, value: bool) -> &mut Self {
@@ -932,8 +902,6 @@ impl TraceConfigBuiltinDataSourceWriter<'_> {
         rt::bool::<10>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -991,21 +959,13 @@ pub struct TraceConfigProducerConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigProducerConfig`]; dropping it closes the message.
-pub struct TraceConfigProducerConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigProducerConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.ProducerConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigProducerConfigWriter, "perfetto.protos.TraceConfig.ProducerConfig");
 impl TraceConfigProducerConfigWriter<'_> {
     #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// KiB; the service clamps it.
     #[inline] pub fn shm_size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     /// KiB; a multiple of 4.
     #[inline] pub fn page_size_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1043,13 +1003,7 @@ pub struct TraceConfigStatsdMetadata {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigStatsdMetadata`]; dropping it closes the message.
-pub struct TraceConfigStatsdMetadataWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigStatsdMetadataWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.StatsdMetadata";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigStatsdMetadataWriter, "perfetto.protos.TraceConfig.StatsdMetadata");
 impl TraceConfigStatsdMetadataWriter<'_> {
     #[inline] pub fn triggering_alert_id(&mut self, value: i64) -> &mut Self {
         rt::int64::<1>(&mut self.s, value);
@@ -1067,8 +1021,6 @@ impl TraceConfigStatsdMetadataWriter<'_> {
         rt::int64::<4>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1105,13 +1057,7 @@ pub struct TraceConfigGuardrailOverrides {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigGuardrailOverrides`]; dropping it closes the message.
-pub struct TraceConfigGuardrailOverridesWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigGuardrailOverridesWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.GuardrailOverrides";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigGuardrailOverridesWriter, "perfetto.protos.TraceConfig.GuardrailOverrides");
 impl TraceConfigGuardrailOverridesWriter<'_> {
     #[inline] pub fn max_upload_per_day_bytes(&mut self, value: u64) -> &mut Self {
         rt::uint64::<1>(&mut self.s, value);
@@ -1121,8 +1067,6 @@ impl TraceConfigGuardrailOverridesWriter<'_> {
         rt::uint32::<2>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1157,13 +1101,7 @@ pub struct TraceConfigTriggerConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigTriggerConfig`]; dropping it closes the message.
-pub struct TraceConfigTriggerConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigTriggerConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.TriggerConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigTriggerConfigWriter, "perfetto.protos.TraceConfig.TriggerConfig");
 impl TraceConfigTriggerConfigWriter<'_> {
     #[inline] pub fn trigger_mode(
         &mut self,
@@ -1185,8 +1123,6 @@ impl TraceConfigTriggerConfigWriter<'_> {
         rt::bool::<5>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1236,13 +1172,7 @@ pub struct TraceConfigTriggerConfigTrigger {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigTriggerConfigTrigger`]; dropping it closes the message.
-pub struct TraceConfigTriggerConfigTriggerWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigTriggerConfigTriggerWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.TriggerConfig.Trigger";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigTriggerConfigTriggerWriter, "perfetto.protos.TraceConfig.TriggerConfig.Trigger");
 impl TraceConfigTriggerConfigTriggerWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Only from producers whose whole name matches.
@@ -1256,8 +1186,6 @@ impl TraceConfigTriggerConfigTriggerWriter<'_> {
     #[inline] pub fn max_per_24_h(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     /// Chance to ignore it, from 0 to 1.
     #[inline] pub fn skip_probability(&mut self, value: f64) -> &mut Self { rt::double::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1299,18 +1227,10 @@ pub struct TraceConfigIncrementalStateConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigIncrementalStateConfig`]; dropping it closes the message.
-pub struct TraceConfigIncrementalStateConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigIncrementalStateConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.IncrementalStateConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigIncrementalStateConfigWriter, "perfetto.protos.TraceConfig.IncrementalStateConfig");
 impl TraceConfigIncrementalStateConfigWriter<'_> {
     /// How often data sources are told to write interned data anew.
     #[inline] pub fn clear_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1339,13 +1259,7 @@ pub struct TraceConfigCompressionConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigCompressionConfig`]; dropping it closes the message.
-pub struct TraceConfigCompressionConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigCompressionConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.CompressionConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigCompressionConfigWriter, "perfetto.protos.TraceConfig.CompressionConfig");
 impl TraceConfigCompressionConfigWriter<'_> {
     #[inline] pub fn deflate(&mut self) -> TraceConfigCompressionConfigDeflateWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -1353,8 +1267,6 @@ impl TraceConfigCompressionConfigWriter<'_> {
     #[inline] pub fn deflate_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
     #[inline] pub fn zstd(&mut self) -> TraceConfigCompressionConfigZstdWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn zstd_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1384,17 +1296,8 @@ pub struct TraceConfigCompressionConfigDeflate {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigCompressionConfigDeflate`]; dropping it closes the message.
-pub struct TraceConfigCompressionConfigDeflateWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigCompressionConfigDeflateWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.CompressionConfig.Deflate";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl TraceConfigCompressionConfigDeflateWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(TraceConfigCompressionConfigDeflateWriter, "perfetto.protos.TraceConfig.CompressionConfig.Deflate");
+impl TraceConfigCompressionConfigDeflateWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.TraceConfig.CompressionConfig.Deflate": TraceConfigCompressionConfigDeflateReader, TraceConfigCompressionConfigDeflateField, TraceConfigCompressionConfigDeflateTable;
@@ -1417,17 +1320,9 @@ pub struct TraceConfigCompressionConfigZstd {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigCompressionConfigZstd`]; dropping it closes the message.
-pub struct TraceConfigCompressionConfigZstdWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigCompressionConfigZstdWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.CompressionConfig.Zstd";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigCompressionConfigZstdWriter, "perfetto.protos.TraceConfig.CompressionConfig.Zstd");
 impl TraceConfigCompressionConfigZstdWriter<'_> {
     #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1459,13 +1354,7 @@ pub struct TraceConfigIncidentReportConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigIncidentReportConfig`]; dropping it closes the message.
-pub struct TraceConfigIncidentReportConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigIncidentReportConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.IncidentReportConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigIncidentReportConfigWriter, "perfetto.protos.TraceConfig.IncidentReportConfig");
 impl TraceConfigIncidentReportConfigWriter<'_> {
     #[inline] pub fn destination_package(&mut self, value: &str) -> &mut Self {
         rt::string::<1>(&mut self.s, value);
@@ -1478,8 +1367,6 @@ impl TraceConfigIncidentReportConfigWriter<'_> {
     #[inline] pub fn privacy_level(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn skip_dropbox(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
     #[inline] pub fn skip_incidentd(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1522,13 +1409,7 @@ pub struct TraceConfigTraceFilter {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigTraceFilter`]; dropping it closes the message.
-pub struct TraceConfigTraceFilterWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigTraceFilterWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.TraceFilter";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigTraceFilterWriter, "perfetto.protos.TraceConfig.TraceFilter");
 impl TraceConfigTraceFilterWriter<'_> {
     /// Program of allowed fields; for all versions.
     #[inline] pub fn bytecode(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
@@ -1568,8 +1449,6 @@ impl TraceConfigTraceFilterWriter<'_> {
         rt::message_raw::<5>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1620,13 +1499,7 @@ pub struct TraceConfigTraceFilterStringFilterRule {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigTraceFilterStringFilterRule`]; dropping it closes the message.
-pub struct TraceConfigTraceFilterStringFilterRuleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigTraceFilterStringFilterRuleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.TraceFilter.StringFilterRule";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigTraceFilterStringFilterRuleWriter, "perfetto.protos.TraceConfig.TraceFilter.StringFilterRule");
 impl TraceConfigTraceFilterStringFilterRuleWriter<'_> {
     #[inline] pub fn policy(
         &mut self,
@@ -1645,8 +1518,6 @@ impl TraceConfigTraceFilterStringFilterRuleWriter<'_> {
         rt::enumeration::<5>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1689,20 +1560,12 @@ pub struct TraceConfigTraceFilterStringFilterChain {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigTraceFilterStringFilterChain`]; dropping it closes the message.
-pub struct TraceConfigTraceFilterStringFilterChainWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigTraceFilterStringFilterChainWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.TraceFilter.StringFilterChain";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigTraceFilterStringFilterChainWriter, "perfetto.protos.TraceConfig.TraceFilter.StringFilterChain");
 impl TraceConfigTraceFilterStringFilterChainWriter<'_> {
     #[inline] pub fn rules(&mut self) -> TraceConfigTraceFilterStringFilterRuleWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
     #[inline] pub fn rules_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1732,13 +1595,7 @@ pub struct TraceConfigAndroidReportConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigAndroidReportConfig`]; dropping it closes the message.
-pub struct TraceConfigAndroidReportConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigAndroidReportConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.AndroidReportConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigAndroidReportConfigWriter, "perfetto.protos.TraceConfig.AndroidReportConfig");
 impl TraceConfigAndroidReportConfigWriter<'_> {
     #[inline] pub fn reporter_service_package(&mut self, value: &str) -> &mut Self {
         rt::string::<1>(&mut self.s, value);
@@ -1753,8 +1610,6 @@ impl TraceConfigAndroidReportConfigWriter<'_> {
         rt::bool::<4>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1790,18 +1645,10 @@ pub struct TraceConfigCmdTraceStartDelay {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigCmdTraceStartDelay`]; dropping it closes the message.
-pub struct TraceConfigCmdTraceStartDelayWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigCmdTraceStartDelayWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.CmdTraceStartDelay";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigCmdTraceStartDelayWriter, "perfetto.protos.TraceConfig.CmdTraceStartDelay");
 impl TraceConfigCmdTraceStartDelayWriter<'_> {
     #[inline] pub fn min_delay_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn max_delay_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1834,13 +1681,7 @@ pub struct TraceConfigSessionSemaphore {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceConfigSessionSemaphore`]; dropping it closes the message.
-pub struct TraceConfigSessionSemaphoreWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceConfigSessionSemaphoreWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceConfig.SessionSemaphore";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceConfigSessionSemaphoreWriter, "perfetto.protos.TraceConfig.SessionSemaphore");
 impl TraceConfigSessionSemaphoreWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// Others that may hold it at the same time; the smallest of all sessions counts.
@@ -1848,8 +1689,6 @@ impl TraceConfigSessionSemaphoreWriter<'_> {
         rt::uint64::<2>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -14,13 +14,7 @@ pub struct EnableTracingRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`EnableTracingRequest`]; dropping it closes the message.
-pub struct EnableTracingRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for EnableTracingRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.EnableTracingRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(EnableTracingRequestWriter, "perfetto.protos.EnableTracingRequest");
 impl EnableTracingRequestWriter<'_> {
     #[inline] pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -32,8 +26,6 @@ impl EnableTracingRequestWriter<'_> {
         rt::bool::<2>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -75,20 +67,12 @@ pub enum EnableTracingResponseState {
     #[pb(bool, 1)] Disabled(bool),
 }
 
-/// Writes a [`EnableTracingResponse`]; dropping it closes the message.
-pub struct EnableTracingResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for EnableTracingResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.EnableTracingResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(EnableTracingResponseWriter, "perfetto.protos.EnableTracingResponse");
 impl EnableTracingResponseWriter<'_> {
     /// Recording ended; true in every reply.
     #[inline] pub fn disabled(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
     /// Why the session was refused; empty if it was not.
     #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -122,17 +106,8 @@ pub struct StartTracingRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StartTracingRequest`]; dropping it closes the message.
-pub struct StartTracingRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StartTracingRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StartTracingRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl StartTracingRequestWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(StartTracingRequestWriter, "perfetto.protos.StartTracingRequest");
+impl StartTracingRequestWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.StartTracingRequest": StartTracingRequestReader, StartTracingRequestField, StartTracingRequestTable;
@@ -154,17 +129,8 @@ pub struct StartTracingResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StartTracingResponse`]; dropping it closes the message.
-pub struct StartTracingResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StartTracingResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StartTracingResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl StartTracingResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(StartTracingResponseWriter, "perfetto.protos.StartTracingResponse");
+impl StartTracingResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.StartTracingResponse": StartTracingResponseReader, StartTracingResponseField, StartTracingResponseTable;
@@ -187,21 +153,13 @@ pub struct ChangeTraceConfigRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChangeTraceConfigRequest`]; dropping it closes the message.
-pub struct ChangeTraceConfigRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChangeTraceConfigRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChangeTraceConfigRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChangeTraceConfigRequestWriter, "perfetto.protos.ChangeTraceConfigRequest");
 impl ChangeTraceConfigRequestWriter<'_> {
     #[inline] pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn trace_config_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -227,17 +185,8 @@ pub struct ChangeTraceConfigResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChangeTraceConfigResponse`]; dropping it closes the message.
-pub struct ChangeTraceConfigResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChangeTraceConfigResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChangeTraceConfigResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl ChangeTraceConfigResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(ChangeTraceConfigResponseWriter, "perfetto.protos.ChangeTraceConfigResponse");
+impl ChangeTraceConfigResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.ChangeTraceConfigResponse": ChangeTraceConfigResponseReader, ChangeTraceConfigResponseField, ChangeTraceConfigResponseTable;
@@ -259,17 +208,8 @@ pub struct DisableTracingRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DisableTracingRequest`]; dropping it closes the message.
-pub struct DisableTracingRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DisableTracingRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DisableTracingRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl DisableTracingRequestWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(DisableTracingRequestWriter, "perfetto.protos.DisableTracingRequest");
+impl DisableTracingRequestWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.DisableTracingRequest": DisableTracingRequestReader, DisableTracingRequestField, DisableTracingRequestTable;
@@ -291,17 +231,8 @@ pub struct DisableTracingResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DisableTracingResponse`]; dropping it closes the message.
-pub struct DisableTracingResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DisableTracingResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DisableTracingResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl DisableTracingResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(DisableTracingResponseWriter, "perfetto.protos.DisableTracingResponse");
+impl DisableTracingResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.DisableTracingResponse": DisableTracingResponseReader, DisableTracingResponseField, DisableTracingResponseTable;
@@ -323,17 +254,8 @@ pub struct ReadBuffersRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ReadBuffersRequest`]; dropping it closes the message.
-pub struct ReadBuffersRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ReadBuffersRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ReadBuffersRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl ReadBuffersRequestWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(ReadBuffersRequestWriter, "perfetto.protos.ReadBuffersRequest");
+impl ReadBuffersRequestWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.ReadBuffersRequest": ReadBuffersRequestReader, ReadBuffersRequestField, ReadBuffersRequestTable;
@@ -356,18 +278,10 @@ pub struct ReadBuffersResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ReadBuffersResponse`]; dropping it closes the message.
-pub struct ReadBuffersResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ReadBuffersResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ReadBuffersResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ReadBuffersResponseWriter, "perfetto.protos.ReadBuffersResponse");
 impl ReadBuffersResponseWriter<'_> {
     #[inline] pub fn slices(&mut self) -> ReadBuffersResponseSliceWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn slices_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -397,13 +311,7 @@ pub struct ReadBuffersResponseSlice {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ReadBuffersResponseSlice`]; dropping it closes the message.
-pub struct ReadBuffersResponseSliceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ReadBuffersResponseSliceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ReadBuffersResponse.Slice";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ReadBuffersResponseSliceWriter, "perfetto.protos.ReadBuffersResponse.Slice");
 impl ReadBuffersResponseSliceWriter<'_> {
     /// Bytes of a TracePacket, without the tag and length it has in a file.
     #[inline] pub fn data(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
@@ -416,8 +324,6 @@ impl ReadBuffersResponseSliceWriter<'_> {
         rt::bool::<2>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -451,18 +357,10 @@ pub struct FreeBuffersRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FreeBuffersRequest`]; dropping it closes the message.
-pub struct FreeBuffersRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FreeBuffersRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FreeBuffersRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FreeBuffersRequestWriter, "perfetto.protos.FreeBuffersRequest");
 impl FreeBuffersRequestWriter<'_> {
     /// Ignored: all buffers go.
     #[inline] pub fn buffer_ids(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -489,17 +387,8 @@ pub struct FreeBuffersResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FreeBuffersResponse`]; dropping it closes the message.
-pub struct FreeBuffersResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FreeBuffersResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FreeBuffersResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl FreeBuffersResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(FreeBuffersResponseWriter, "perfetto.protos.FreeBuffersResponse");
+impl FreeBuffersResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.FreeBuffersResponse": FreeBuffersResponseReader, FreeBuffersResponseField, FreeBuffersResponseTable;
@@ -525,20 +414,12 @@ pub struct FlushRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FlushRequest`]; dropping it closes the message.
-pub struct FlushRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FlushRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FlushRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FlushRequestWriter, "perfetto.protos.FlushRequest");
 impl FlushRequestWriter<'_> {
     /// 0 means the session's own timeout.
     #[inline] pub fn timeout_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     /// Who asks and why, in bits; passed on to producers.
     #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -570,17 +451,8 @@ pub struct FlushResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FlushResponse`]; dropping it closes the message.
-pub struct FlushResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FlushResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FlushResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl FlushResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(FlushResponseWriter, "perfetto.protos.FlushResponse");
+impl FlushResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.FlushResponse": FlushResponseReader, FlushResponseField, FlushResponseTable;
@@ -604,18 +476,10 @@ pub struct DetachRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DetachRequest`]; dropping it closes the message.
-pub struct DetachRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DetachRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DetachRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DetachRequestWriter, "perfetto.protos.DetachRequest");
 impl DetachRequestWriter<'_> {
     /// Chosen by the consumer, unique among sessions of its user.
     #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -642,17 +506,8 @@ pub struct DetachResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DetachResponse`]; dropping it closes the message.
-pub struct DetachResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DetachResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DetachResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl DetachResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(DetachResponseWriter, "perfetto.protos.DetachResponse");
+impl DetachResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.DetachResponse": DetachResponseReader, DetachResponseField, DetachResponseTable;
@@ -676,18 +531,10 @@ pub struct AttachRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AttachRequest`]; dropping it closes the message.
-pub struct AttachRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AttachRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AttachRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AttachRequestWriter, "perfetto.protos.AttachRequest");
 impl AttachRequestWriter<'_> {
     /// As given to Detach.
     #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -716,13 +563,7 @@ pub struct AttachResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AttachResponse`]; dropping it closes the message.
-pub struct AttachResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AttachResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AttachResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AttachResponseWriter, "perfetto.protos.AttachResponse");
 impl AttachResponseWriter<'_> {
     /// The config of the session.
     #[inline] pub fn trace_config(&mut self) -> crate::TraceConfigWriter<'_> { rt::message::<1, _>(&mut self.s) }
@@ -730,8 +571,6 @@ impl AttachResponseWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -758,17 +597,8 @@ pub struct GetTraceStatsRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GetTraceStatsRequest`]; dropping it closes the message.
-pub struct GetTraceStatsRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GetTraceStatsRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GetTraceStatsRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl GetTraceStatsRequestWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(GetTraceStatsRequestWriter, "perfetto.protos.GetTraceStatsRequest");
+impl GetTraceStatsRequestWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.GetTraceStatsRequest": GetTraceStatsRequestReader, GetTraceStatsRequestField, GetTraceStatsRequestTable;
@@ -791,21 +621,13 @@ pub struct GetTraceStatsResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GetTraceStatsResponse`]; dropping it closes the message.
-pub struct GetTraceStatsResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GetTraceStatsResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GetTraceStatsResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GetTraceStatsResponseWriter, "perfetto.protos.GetTraceStatsResponse");
 impl GetTraceStatsResponseWriter<'_> {
     #[inline] pub fn trace_stats(&mut self) -> crate::TraceStatsWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn trace_stats_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -832,13 +654,7 @@ pub struct ObserveEventsRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ObserveEventsRequest`]; dropping it closes the message.
-pub struct ObserveEventsRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ObserveEventsRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ObserveEventsRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ObserveEventsRequestWriter, "perfetto.protos.ObserveEventsRequest");
 impl ObserveEventsRequestWriter<'_> {
     #[inline] pub fn events_to_observe(
         &mut self,
@@ -847,8 +663,6 @@ impl ObserveEventsRequestWriter<'_> {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -881,18 +695,10 @@ pub struct ObserveEventsResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ObserveEventsResponse`]; dropping it closes the message.
-pub struct ObserveEventsResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ObserveEventsResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ObserveEventsResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ObserveEventsResponseWriter, "perfetto.protos.ObserveEventsResponse");
 impl ObserveEventsResponseWriter<'_> {
     #[inline] pub fn events(&mut self) -> crate::ObservableEventsWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn events_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -920,18 +726,10 @@ pub struct QueryServiceStateRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`QueryServiceStateRequest`]; dropping it closes the message.
-pub struct QueryServiceStateRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for QueryServiceStateRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.QueryServiceStateRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(QueryServiceStateRequestWriter, "perfetto.protos.QueryServiceStateRequest");
 impl QueryServiceStateRequestWriter<'_> {
     /// Leave out producers and data sources.
     #[inline] pub fn sessions_only(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -959,13 +757,7 @@ pub struct QueryServiceStateResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`QueryServiceStateResponse`]; dropping it closes the message.
-pub struct QueryServiceStateResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for QueryServiceStateResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.QueryServiceStateResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(QueryServiceStateResponseWriter, "perfetto.protos.QueryServiceStateResponse");
 impl QueryServiceStateResponseWriter<'_> {
     #[inline] pub fn service_state(&mut self) -> crate::TracingServiceStateWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -974,8 +766,6 @@ impl QueryServiceStateResponseWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1001,17 +791,8 @@ pub struct QueryCapabilitiesRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`QueryCapabilitiesRequest`]; dropping it closes the message.
-pub struct QueryCapabilitiesRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for QueryCapabilitiesRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.QueryCapabilitiesRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl QueryCapabilitiesRequestWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(QueryCapabilitiesRequestWriter, "perfetto.protos.QueryCapabilitiesRequest");
+impl QueryCapabilitiesRequestWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.QueryCapabilitiesRequest": QueryCapabilitiesRequestReader, QueryCapabilitiesRequestField, QueryCapabilitiesRequestTable;
@@ -1034,13 +815,7 @@ pub struct QueryCapabilitiesResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`QueryCapabilitiesResponse`]; dropping it closes the message.
-pub struct QueryCapabilitiesResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for QueryCapabilitiesResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.QueryCapabilitiesResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(QueryCapabilitiesResponseWriter, "perfetto.protos.QueryCapabilitiesResponse");
 impl QueryCapabilitiesResponseWriter<'_> {
     #[inline] pub fn capabilities(&mut self) -> crate::TracingServiceCapabilitiesWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -1049,8 +824,6 @@ impl QueryCapabilitiesResponseWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1076,17 +849,8 @@ pub struct SaveTraceForBugreportRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SaveTraceForBugreportRequest`]; dropping it closes the message.
-pub struct SaveTraceForBugreportRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SaveTraceForBugreportRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SaveTraceForBugreportRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl SaveTraceForBugreportRequestWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(SaveTraceForBugreportRequestWriter, "perfetto.protos.SaveTraceForBugreportRequest");
+impl SaveTraceForBugreportRequestWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.SaveTraceForBugreportRequest": SaveTraceForBugreportRequestReader, SaveTraceForBugreportRequestField, SaveTraceForBugreportRequestTable;
@@ -1110,18 +874,10 @@ pub struct SaveTraceForBugreportResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SaveTraceForBugreportResponse`]; dropping it closes the message.
-pub struct SaveTraceForBugreportResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SaveTraceForBugreportResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SaveTraceForBugreportResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SaveTraceForBugreportResponseWriter, "perfetto.protos.SaveTraceForBugreportResponse");
 impl SaveTraceForBugreportResponseWriter<'_> {
     #[inline] pub fn success(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
     #[inline] pub fn msg(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1170,13 +926,7 @@ pub enum CloneSessionRequestSelector {
     #[pb(string, 4)] UniqueSessionName(String),
 }
 
-/// Writes a [`CloneSessionRequest`]; dropping it closes the message.
-pub struct CloneSessionRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CloneSessionRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CloneSessionRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CloneSessionRequestWriter, "perfetto.protos.CloneSessionRequest");
 impl CloneSessionRequestWriter<'_> {
     /// All ones means the session with the best bug report score.
     #[inline] pub fn session_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
@@ -1208,8 +958,6 @@ impl CloneSessionRequestWriter<'_> {
         rt::uint64::<9>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1264,13 +1012,7 @@ pub struct CloneSessionResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CloneSessionResponse`]; dropping it closes the message.
-pub struct CloneSessionResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CloneSessionResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CloneSessionResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CloneSessionResponseWriter, "perfetto.protos.CloneSessionResponse");
 impl CloneSessionResponseWriter<'_> {
     #[inline] pub fn success(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
     #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -1281,8 +1023,6 @@ impl CloneSessionResponseWriter<'_> {
         rt::bool::<5>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -45,13 +45,7 @@ pub struct InitializeConnectionRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InitializeConnectionRequest`]; dropping it closes the message.
-pub struct InitializeConnectionRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InitializeConnectionRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InitializeConnectionRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InitializeConnectionRequestWriter, "perfetto.protos.InitializeConnectionRequest");
 impl InitializeConnectionRequestWriter<'_> {
     /// Wished page size; the config of a session may overrule it.
     #[inline] pub fn shared_memory_page_size_hint_bytes(&mut self, value: u32) -> &mut Self {
@@ -81,8 +75,6 @@ impl InitializeConnectionRequestWriter<'_> {
     #[inline] pub fn shm_key_windows(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
     /// Version of the producer's library, for diagnosis.
     #[inline] pub fn sdk_version(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -138,13 +130,7 @@ pub struct InitializeConnectionResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InitializeConnectionResponse`]; dropping it closes the message.
-pub struct InitializeConnectionResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InitializeConnectionResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InitializeConnectionResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InitializeConnectionResponseWriter, "perfetto.protos.InitializeConnectionResponse");
 impl InitializeConnectionResponseWriter<'_> {
     /// The producer's memory was accepted.
     #[inline] pub fn using_shmem_provided_by_producer(&mut self, value: bool) -> &mut Self {
@@ -161,8 +147,6 @@ impl InitializeConnectionResponseWriter<'_> {
         rt::bool::<3>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -198,13 +182,7 @@ pub struct RegisterDataSourceRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RegisterDataSourceRequest`]; dropping it closes the message.
-pub struct RegisterDataSourceRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RegisterDataSourceRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RegisterDataSourceRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RegisterDataSourceRequestWriter, "perfetto.protos.RegisterDataSourceRequest");
 impl RegisterDataSourceRequestWriter<'_> {
     #[inline] pub fn data_source_descriptor(&mut self) -> crate::DataSourceDescriptorWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -213,8 +191,6 @@ impl RegisterDataSourceRequestWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -242,18 +218,10 @@ pub struct RegisterDataSourceResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RegisterDataSourceResponse`]; dropping it closes the message.
-pub struct RegisterDataSourceResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RegisterDataSourceResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RegisterDataSourceResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RegisterDataSourceResponseWriter, "perfetto.protos.RegisterDataSourceResponse");
 impl RegisterDataSourceResponseWriter<'_> {
     /// Why not; empty if it was taken.
     #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -281,13 +249,7 @@ pub struct UpdateDataSourceRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`UpdateDataSourceRequest`]; dropping it closes the message.
-pub struct UpdateDataSourceRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for UpdateDataSourceRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.UpdateDataSourceRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(UpdateDataSourceRequestWriter, "perfetto.protos.UpdateDataSourceRequest");
 impl UpdateDataSourceRequestWriter<'_> {
     #[inline] pub fn data_source_descriptor(&mut self) -> crate::DataSourceDescriptorWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -296,8 +258,6 @@ impl UpdateDataSourceRequestWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -323,17 +283,8 @@ pub struct UpdateDataSourceResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`UpdateDataSourceResponse`]; dropping it closes the message.
-pub struct UpdateDataSourceResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for UpdateDataSourceResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.UpdateDataSourceResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl UpdateDataSourceResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(UpdateDataSourceResponseWriter, "perfetto.protos.UpdateDataSourceResponse");
+impl UpdateDataSourceResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.UpdateDataSourceResponse": UpdateDataSourceResponseReader, UpdateDataSourceResponseField, UpdateDataSourceResponseTable;
@@ -356,17 +307,9 @@ pub struct UnregisterDataSourceRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`UnregisterDataSourceRequest`]; dropping it closes the message.
-pub struct UnregisterDataSourceRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for UnregisterDataSourceRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.UnregisterDataSourceRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(UnregisterDataSourceRequestWriter, "perfetto.protos.UnregisterDataSourceRequest");
 impl UnregisterDataSourceRequestWriter<'_> {
     #[inline] pub fn data_source_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -392,17 +335,8 @@ pub struct UnregisterDataSourceResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`UnregisterDataSourceResponse`]; dropping it closes the message.
-pub struct UnregisterDataSourceResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for UnregisterDataSourceResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.UnregisterDataSourceResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl UnregisterDataSourceResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(UnregisterDataSourceResponseWriter, "perfetto.protos.UnregisterDataSourceResponse");
+impl UnregisterDataSourceResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.UnregisterDataSourceResponse": UnregisterDataSourceResponseReader, UnregisterDataSourceResponseField, UnregisterDataSourceResponseTable;
@@ -426,18 +360,10 @@ pub struct RegisterTraceWriterRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RegisterTraceWriterRequest`]; dropping it closes the message.
-pub struct RegisterTraceWriterRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RegisterTraceWriterRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RegisterTraceWriterRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RegisterTraceWriterRequestWriter, "perfetto.protos.RegisterTraceWriterRequest");
 impl RegisterTraceWriterRequestWriter<'_> {
     #[inline] pub fn trace_writer_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn target_buffer(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -467,17 +393,8 @@ pub struct RegisterTraceWriterResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RegisterTraceWriterResponse`]; dropping it closes the message.
-pub struct RegisterTraceWriterResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RegisterTraceWriterResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RegisterTraceWriterResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl RegisterTraceWriterResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(RegisterTraceWriterResponseWriter, "perfetto.protos.RegisterTraceWriterResponse");
+impl RegisterTraceWriterResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.RegisterTraceWriterResponse": RegisterTraceWriterResponseReader, RegisterTraceWriterResponseField, RegisterTraceWriterResponseTable;
@@ -500,17 +417,9 @@ pub struct UnregisterTraceWriterRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`UnregisterTraceWriterRequest`]; dropping it closes the message.
-pub struct UnregisterTraceWriterRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for UnregisterTraceWriterRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.UnregisterTraceWriterRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(UnregisterTraceWriterRequestWriter, "perfetto.protos.UnregisterTraceWriterRequest");
 impl UnregisterTraceWriterRequestWriter<'_> {
     #[inline] pub fn trace_writer_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -536,17 +445,8 @@ pub struct UnregisterTraceWriterResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`UnregisterTraceWriterResponse`]; dropping it closes the message.
-pub struct UnregisterTraceWriterResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for UnregisterTraceWriterResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.UnregisterTraceWriterResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl UnregisterTraceWriterResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(UnregisterTraceWriterResponseWriter, "perfetto.protos.UnregisterTraceWriterResponse");
+impl UnregisterTraceWriterResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.UnregisterTraceWriterResponse": UnregisterTraceWriterResponseReader, UnregisterTraceWriterResponseField, UnregisterTraceWriterResponseTable;
@@ -568,17 +468,8 @@ pub struct CommitDataResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CommitDataResponse`]; dropping it closes the message.
-pub struct CommitDataResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CommitDataResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CommitDataResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl CommitDataResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(CommitDataResponseWriter, "perfetto.protos.CommitDataResponse");
+impl CommitDataResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.CommitDataResponse": CommitDataResponseReader, CommitDataResponseField, CommitDataResponseTable;
@@ -602,18 +493,10 @@ pub struct NotifyDataSourceStartedRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`NotifyDataSourceStartedRequest`]; dropping it closes the message.
-pub struct NotifyDataSourceStartedRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for NotifyDataSourceStartedRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.NotifyDataSourceStartedRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(NotifyDataSourceStartedRequestWriter, "perfetto.protos.NotifyDataSourceStartedRequest");
 impl NotifyDataSourceStartedRequestWriter<'_> {
     /// The instance's id, as in StartDataSource.
     #[inline] pub fn data_source_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -640,17 +523,8 @@ pub struct NotifyDataSourceStartedResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`NotifyDataSourceStartedResponse`]; dropping it closes the message.
-pub struct NotifyDataSourceStartedResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for NotifyDataSourceStartedResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.NotifyDataSourceStartedResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl NotifyDataSourceStartedResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(NotifyDataSourceStartedResponseWriter, "perfetto.protos.NotifyDataSourceStartedResponse");
+impl NotifyDataSourceStartedResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.NotifyDataSourceStartedResponse": NotifyDataSourceStartedResponseReader, NotifyDataSourceStartedResponseField, NotifyDataSourceStartedResponseTable;
@@ -674,18 +548,10 @@ pub struct NotifyDataSourceStoppedRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`NotifyDataSourceStoppedRequest`]; dropping it closes the message.
-pub struct NotifyDataSourceStoppedRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for NotifyDataSourceStoppedRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.NotifyDataSourceStoppedRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(NotifyDataSourceStoppedRequestWriter, "perfetto.protos.NotifyDataSourceStoppedRequest");
 impl NotifyDataSourceStoppedRequestWriter<'_> {
     /// The instance's id, as in StopDataSource.
     #[inline] pub fn data_source_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -712,17 +578,8 @@ pub struct NotifyDataSourceStoppedResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`NotifyDataSourceStoppedResponse`]; dropping it closes the message.
-pub struct NotifyDataSourceStoppedResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for NotifyDataSourceStoppedResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.NotifyDataSourceStoppedResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl NotifyDataSourceStoppedResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(NotifyDataSourceStoppedResponseWriter, "perfetto.protos.NotifyDataSourceStoppedResponse");
+impl NotifyDataSourceStoppedResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.NotifyDataSourceStoppedResponse": NotifyDataSourceStoppedResponseReader, NotifyDataSourceStoppedResponseField, NotifyDataSourceStoppedResponseTable;
@@ -745,17 +602,9 @@ pub struct ActivateTriggersRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ActivateTriggersRequest`]; dropping it closes the message.
-pub struct ActivateTriggersRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ActivateTriggersRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ActivateTriggersRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ActivateTriggersRequestWriter, "perfetto.protos.ActivateTriggersRequest");
 impl ActivateTriggersRequestWriter<'_> {
     #[inline] pub fn trigger_names(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -781,17 +630,8 @@ pub struct ActivateTriggersResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ActivateTriggersResponse`]; dropping it closes the message.
-pub struct ActivateTriggersResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ActivateTriggersResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ActivateTriggersResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl ActivateTriggersResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(ActivateTriggersResponseWriter, "perfetto.protos.ActivateTriggersResponse");
+impl ActivateTriggersResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.ActivateTriggersResponse": ActivateTriggersResponseReader, ActivateTriggersResponseField, ActivateTriggersResponseTable;
@@ -813,17 +653,8 @@ pub struct GetAsyncCommandRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GetAsyncCommandRequest`]; dropping it closes the message.
-pub struct GetAsyncCommandRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GetAsyncCommandRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GetAsyncCommandRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl GetAsyncCommandRequestWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(GetAsyncCommandRequestWriter, "perfetto.protos.GetAsyncCommandRequest");
+impl GetAsyncCommandRequestWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.GetAsyncCommandRequest": GetAsyncCommandRequestReader, GetAsyncCommandRequestField, GetAsyncCommandRequestTable;
@@ -858,13 +689,7 @@ pub enum GetAsyncCommandResponseCmd {
     #[pb(message, 7)] ClearIncrementalState(GetAsyncCommandResponseClearIncrementalState),
 }
 
-/// Writes a [`GetAsyncCommandResponse`]; dropping it closes the message.
-pub struct GetAsyncCommandResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GetAsyncCommandResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GetAsyncCommandResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GetAsyncCommandResponseWriter, "perfetto.protos.GetAsyncCommandResponse");
 impl GetAsyncCommandResponseWriter<'_> {
     #[inline] pub fn start_data_source(
         &mut self,
@@ -911,8 +736,6 @@ impl GetAsyncCommandResponseWriter<'_> {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -974,20 +797,12 @@ pub struct GetAsyncCommandResponseSetupDataSource {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GetAsyncCommandResponseSetupDataSource`]; dropping it closes the message.
-pub struct GetAsyncCommandResponseSetupDataSourceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GetAsyncCommandResponseSetupDataSourceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GetAsyncCommandResponse.SetupDataSource";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GetAsyncCommandResponseSetupDataSourceWriter, "perfetto.protos.GetAsyncCommandResponse.SetupDataSource");
 impl GetAsyncCommandResponseSetupDataSourceWriter<'_> {
     /// Unique over the life of the service.
     #[inline] pub fn new_instance_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn config_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1021,20 +836,12 @@ pub struct GetAsyncCommandResponseStartDataSource {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GetAsyncCommandResponseStartDataSource`]; dropping it closes the message.
-pub struct GetAsyncCommandResponseStartDataSourceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GetAsyncCommandResponseStartDataSourceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GetAsyncCommandResponse.StartDataSource";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GetAsyncCommandResponseStartDataSourceWriter, "perfetto.protos.GetAsyncCommandResponse.StartDataSource");
 impl GetAsyncCommandResponseStartDataSourceWriter<'_> {
     /// As in SetupDataSource.
     #[inline] pub fn new_instance_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn config(&mut self) -> crate::DataSourceConfigWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn config_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1066,17 +873,9 @@ pub struct GetAsyncCommandResponseStopDataSource {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GetAsyncCommandResponseStopDataSource`]; dropping it closes the message.
-pub struct GetAsyncCommandResponseStopDataSourceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GetAsyncCommandResponseStopDataSourceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GetAsyncCommandResponse.StopDataSource";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GetAsyncCommandResponseStopDataSourceWriter, "perfetto.protos.GetAsyncCommandResponse.StopDataSource");
 impl GetAsyncCommandResponseStopDataSourceWriter<'_> {
     #[inline] pub fn instance_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1106,13 +905,7 @@ pub struct GetAsyncCommandResponseSetupTracing {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GetAsyncCommandResponseSetupTracing`]; dropping it closes the message.
-pub struct GetAsyncCommandResponseSetupTracingWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GetAsyncCommandResponseSetupTracingWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GetAsyncCommandResponse.SetupTracing";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GetAsyncCommandResponseSetupTracingWriter, "perfetto.protos.GetAsyncCommandResponse.SetupTracing");
 impl GetAsyncCommandResponseSetupTracingWriter<'_> {
     /// Size of a page, KiB.
     #[inline] pub fn shared_buffer_page_size_kb(&mut self, value: u32) -> &mut Self {
@@ -1121,8 +914,6 @@ impl GetAsyncCommandResponseSetupTracingWriter<'_> {
     }
     /// Windows: name of the memory.
     #[inline] pub fn shm_key_windows(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1159,21 +950,13 @@ pub struct GetAsyncCommandResponseFlush {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GetAsyncCommandResponseFlush`]; dropping it closes the message.
-pub struct GetAsyncCommandResponseFlushWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GetAsyncCommandResponseFlushWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GetAsyncCommandResponse.Flush";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GetAsyncCommandResponseFlushWriter, "perfetto.protos.GetAsyncCommandResponse.Flush");
 impl GetAsyncCommandResponseFlushWriter<'_> {
     #[inline] pub fn data_source_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     /// Rising; an answer counts for all flushes up to it.
     #[inline] pub fn request_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     /// As in FlushRequest.
     #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1210,17 +993,9 @@ pub struct GetAsyncCommandResponseClearIncrementalState {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GetAsyncCommandResponseClearIncrementalState`]; dropping it closes the message.
-pub struct GetAsyncCommandResponseClearIncrementalStateWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GetAsyncCommandResponseClearIncrementalStateWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GetAsyncCommandResponseClearIncrementalStateWriter, "perfetto.protos.GetAsyncCommandResponse.ClearIncrementalState");
 impl GetAsyncCommandResponseClearIncrementalStateWriter<'_> {
     #[inline] pub fn data_source_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1246,17 +1021,8 @@ pub struct SyncRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SyncRequest`]; dropping it closes the message.
-pub struct SyncRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SyncRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SyncRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl SyncRequestWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(SyncRequestWriter, "perfetto.protos.SyncRequest");
+impl SyncRequestWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.SyncRequest": SyncRequestReader, SyncRequestField, SyncRequestTable;
@@ -1278,17 +1044,8 @@ pub struct SyncResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SyncResponse`]; dropping it closes the message.
-pub struct SyncResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SyncResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SyncResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl SyncResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(SyncResponseWriter, "perfetto.protos.SyncResponse");
+impl SyncResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.SyncResponse": SyncResponseReader, SyncResponseField, SyncResponseTable;

@@ -30,21 +30,13 @@ pub struct InitRelayRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InitRelayRequest`]; dropping it closes the message.
-pub struct InitRelayRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InitRelayRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InitRelayRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InitRelayRequestWriter, "perfetto.protos.InitRelayRequest");
 impl InitRelayRequestWriter<'_> {
     #[inline] pub fn system_info(&mut self) -> crate::SystemInfoWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn system_info_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -70,17 +62,8 @@ pub struct InitRelayResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InitRelayResponse`]; dropping it closes the message.
-pub struct InitRelayResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InitRelayResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InitRelayResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl InitRelayResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(InitRelayResponseWriter, "perfetto.protos.InitRelayResponse");
+impl InitRelayResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.InitRelayResponse": InitRelayResponseReader, InitRelayResponseField, InitRelayResponseTable;
@@ -104,13 +87,7 @@ pub struct SyncClockRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SyncClockRequest`]; dropping it closes the message.
-pub struct SyncClockRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SyncClockRequestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SyncClockRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SyncClockRequestWriter, "perfetto.protos.SyncClockRequest");
 impl SyncClockRequestWriter<'_> {
     #[inline] pub fn phase(&mut self, value: SyncClockRequestPhase) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -118,8 +95,6 @@ impl SyncClockRequestWriter<'_> {
     }
     #[inline] pub fn clocks(&mut self) -> SyncClockRequestClockWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn clocks_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -153,18 +128,10 @@ pub struct SyncClockRequestClock {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SyncClockRequestClock`]; dropping it closes the message.
-pub struct SyncClockRequestClockWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SyncClockRequestClockWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SyncClockRequest.Clock";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SyncClockRequestClockWriter, "perfetto.protos.SyncClockRequest.Clock");
 impl SyncClockRequestClockWriter<'_> {
     #[inline] pub fn clock_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -194,17 +161,8 @@ pub struct SyncClockResponse {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SyncClockResponse`]; dropping it closes the message.
-pub struct SyncClockResponseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SyncClockResponseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SyncClockResponse";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl SyncClockResponseWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(SyncClockResponseWriter, "perfetto.protos.SyncClockResponse");
+impl SyncClockResponseWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.SyncClockResponse": SyncClockResponseReader, SyncClockResponseField, SyncClockResponseTable;

@@ -28,13 +28,7 @@ pub enum IPCFrameMsg {
     #[pb(message, 8)] SetPeerIdentity(IPCFrameSetPeerIdentity),
 }
 
-/// Writes a [`IPCFrame`]; dropping it closes the message.
-pub struct IPCFrameWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IPCFrameWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IPCFrame";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IPCFrameWriter, "perfetto.protos.IPCFrame");
 impl IPCFrameWriter<'_> {
     /// Ignored.
     #[inline] pub fn data_for_testing(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
@@ -80,8 +74,6 @@ impl IPCFrameWriter<'_> {
         rt::message_raw::<8>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -133,17 +125,9 @@ pub struct IPCFrameBindService {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IPCFrameBindService`]; dropping it closes the message.
-pub struct IPCFrameBindServiceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IPCFrameBindServiceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IPCFrame.BindService";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IPCFrameBindServiceWriter, "perfetto.protos.IPCFrame.BindService");
 impl IPCFrameBindServiceWriter<'_> {
     #[inline] pub fn service_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -173,13 +157,7 @@ pub struct IPCFrameBindServiceReply {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IPCFrameBindServiceReply`]; dropping it closes the message.
-pub struct IPCFrameBindServiceReplyWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IPCFrameBindServiceReplyWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IPCFrame.BindServiceReply";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IPCFrameBindServiceReplyWriter, "perfetto.protos.IPCFrame.BindServiceReply");
 impl IPCFrameBindServiceReplyWriter<'_> {
     #[inline] pub fn success(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
     /// To be used in InvokeMethod.
@@ -188,8 +166,6 @@ impl IPCFrameBindServiceReplyWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
     #[inline] pub fn methods_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -226,18 +202,10 @@ pub struct IPCFrameBindServiceReplyMethodInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IPCFrameBindServiceReplyMethodInfo`]; dropping it closes the message.
-pub struct IPCFrameBindServiceReplyMethodInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IPCFrameBindServiceReplyMethodInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IPCFrame.BindServiceReply.MethodInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IPCFrameBindServiceReplyMethodInfoWriter, "perfetto.protos.IPCFrame.BindServiceReply.MethodInfo");
 impl IPCFrameBindServiceReplyMethodInfoWriter<'_> {
     #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -270,13 +238,7 @@ pub struct IPCFrameInvokeMethod {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IPCFrameInvokeMethod`]; dropping it closes the message.
-pub struct IPCFrameInvokeMethodWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IPCFrameInvokeMethodWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IPCFrame.InvokeMethod";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IPCFrameInvokeMethodWriter, "perfetto.protos.IPCFrame.InvokeMethod");
 impl IPCFrameInvokeMethodWriter<'_> {
     #[inline] pub fn service_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn method_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -288,8 +250,6 @@ impl IPCFrameInvokeMethodWriter<'_> {
     }
     /// The client does not want an answer; none may be sent.
     #[inline] pub fn drop_reply(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -331,13 +291,7 @@ pub struct IPCFrameInvokeMethodReply {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IPCFrameInvokeMethodReply`]; dropping it closes the message.
-pub struct IPCFrameInvokeMethodReplyWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IPCFrameInvokeMethodReplyWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IPCFrame.InvokeMethodReply";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IPCFrameInvokeMethodReplyWriter, "perfetto.protos.IPCFrame.InvokeMethodReply");
 impl IPCFrameInvokeMethodReplyWriter<'_> {
     /// False if the method failed or does not exist; there is no message then.
     #[inline] pub fn success(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
@@ -349,8 +303,6 @@ impl IPCFrameInvokeMethodReplyWriter<'_> {
         rt::bytes_gather::<3>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -386,17 +338,9 @@ pub struct IPCFrameRequestError {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IPCFrameRequestError`]; dropping it closes the message.
-pub struct IPCFrameRequestErrorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IPCFrameRequestErrorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IPCFrame.RequestError";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IPCFrameRequestErrorWriter, "perfetto.protos.IPCFrame.RequestError");
 impl IPCFrameRequestErrorWriter<'_> {
     #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -427,21 +371,13 @@ pub struct IPCFrameSetPeerIdentity {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IPCFrameSetPeerIdentity`]; dropping it closes the message.
-pub struct IPCFrameSetPeerIdentityWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IPCFrameSetPeerIdentityWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IPCFrame.SetPeerIdentity";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IPCFrameSetPeerIdentityWriter, "perfetto.protos.IPCFrame.SetPeerIdentity");
 impl IPCFrameSetPeerIdentityWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     /// Something stable about the machine, such as a hash of its boot id.
     #[inline] pub fn machine_id_hint(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn machine_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

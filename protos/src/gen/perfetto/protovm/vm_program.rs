@@ -57,13 +57,7 @@ pub struct VmProgram {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VmProgram`]; dropping it closes the message.
-pub struct VmProgramWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VmProgramWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VmProgram";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VmProgramWriter, "perfetto.protos.VmProgram");
 impl VmProgramWriter<'_> {
     #[inline] pub fn version(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn instructions(&mut self) -> VmInstructionWriter<'_> { rt::message::<2, _>(&mut self.s) }
@@ -71,8 +65,6 @@ impl VmProgramWriter<'_> {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -118,13 +110,7 @@ pub enum VmInstructionOperation {
     #[pb(message, 5)] Del(VmOpDel),
 }
 
-/// Writes a [`VmInstruction`]; dropping it closes the message.
-pub struct VmInstructionWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VmInstructionWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VmInstruction";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VmInstructionWriter, "perfetto.protos.VmInstruction");
 impl VmInstructionWriter<'_> {
     #[inline] pub fn select(&mut self) -> VmOpSelectWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn select_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
@@ -145,8 +131,6 @@ impl VmInstructionWriter<'_> {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -193,13 +177,7 @@ pub struct VmOpSelect {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VmOpSelect`]; dropping it closes the message.
-pub struct VmOpSelectWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VmOpSelectWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VmOpSelect";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VmOpSelectWriter, "perfetto.protos.VmOpSelect");
 impl VmOpSelectWriter<'_> {
     #[inline] pub fn cursor(&mut self, value: VmCursorEnum) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -214,8 +192,6 @@ impl VmOpSelectWriter<'_> {
         rt::bool::<3>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -262,13 +238,7 @@ pub enum VmOpSelectPathComponentField_ {
     #[pb(uint32, 3)] MapKeyFieldId(u32),
 }
 
-/// Writes a [`VmOpSelectPathComponent`]; dropping it closes the message.
-pub struct VmOpSelectPathComponentWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VmOpSelectPathComponentWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VmOpSelect.PathComponent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VmOpSelectPathComponentWriter, "perfetto.protos.VmOpSelect.PathComponent");
 impl VmOpSelectPathComponentWriter<'_> {
     #[inline] pub fn field_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn array_index(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -279,8 +249,6 @@ impl VmOpSelectPathComponentWriter<'_> {
         rt::uint32::<7>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -322,21 +290,13 @@ pub struct VmOpRegLoad {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VmOpRegLoad`]; dropping it closes the message.
-pub struct VmOpRegLoadWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VmOpRegLoadWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VmOpRegLoad";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VmOpRegLoadWriter, "perfetto.protos.VmOpRegLoad");
 impl VmOpRegLoadWriter<'_> {
     #[inline] pub fn cursor(&mut self, value: VmCursorEnum) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
     #[inline] pub fn dst_register(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -368,18 +328,10 @@ pub struct VmOpMerge {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VmOpMerge`]; dropping it closes the message.
-pub struct VmOpMergeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VmOpMergeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VmOpMerge";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VmOpMergeWriter, "perfetto.protos.VmOpMerge");
 impl VmOpMergeWriter<'_> {
     #[inline] pub fn skip_submessages(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
     #[inline] pub fn del_if_src_empty(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -409,17 +361,8 @@ pub struct VmOpSet {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VmOpSet`]; dropping it closes the message.
-pub struct VmOpSetWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VmOpSetWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VmOpSet";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl VmOpSetWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(VmOpSetWriter, "perfetto.protos.VmOpSet");
+impl VmOpSetWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.VmOpSet": VmOpSetReader, VmOpSetField, VmOpSetTable;
@@ -441,17 +384,8 @@ pub struct VmOpDel {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VmOpDel`]; dropping it closes the message.
-pub struct VmOpDelWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VmOpDelWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VmOpDel";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl VmOpDelWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(VmOpDelWriter, "perfetto.protos.VmOpDel");
+impl VmOpDelWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.VmOpDel": VmOpDelReader, VmOpDelField, VmOpDelTable;

@@ -45,13 +45,7 @@ pub struct ClockSnapshot {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ClockSnapshot`]; dropping it closes the message.
-pub struct ClockSnapshotWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ClockSnapshotWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ClockSnapshot";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ClockSnapshotWriter, "perfetto.protos.ClockSnapshot");
 impl ClockSnapshotWriter<'_> {
     #[inline] pub fn clocks(&mut self) -> ClockSnapshotClockWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn clocks_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
@@ -60,8 +54,6 @@ impl ClockSnapshotWriter<'_> {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -102,13 +94,7 @@ pub struct ClockSnapshotClock {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ClockSnapshotClock`]; dropping it closes the message.
-pub struct ClockSnapshotClockWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ClockSnapshotClockWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ClockSnapshot.Clock";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ClockSnapshotClockWriter, "perfetto.protos.ClockSnapshot.Clock");
 impl ClockSnapshotClockWriter<'_> {
     /// A BuiltinClock, or from 64 on a clock of the sequence.
     #[inline] pub fn clock_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
@@ -121,8 +107,6 @@ impl ClockSnapshotClockWriter<'_> {
         rt::uint64::<4>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -22,13 +22,7 @@ pub enum ExtensionDescriptorDescriptor {
     #[pb(bytes, 2)] ExtensionSetGzip(Vec<u8>),
 }
 
-/// Writes a [`ExtensionDescriptor`]; dropping it closes the message.
-pub struct ExtensionDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ExtensionDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ExtensionDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ExtensionDescriptorWriter, "perfetto.protos.ExtensionDescriptor");
 impl ExtensionDescriptorWriter<'_> {
     #[inline] pub fn extension_set(&mut self) -> crate::FileDescriptorSetWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn extension_set_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -45,8 +39,6 @@ impl ExtensionDescriptorWriter<'_> {
         self
     }
     #[inline] pub fn file_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -61,13 +61,7 @@ pub struct MemoryTrackerSnapshot {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MemoryTrackerSnapshot`]; dropping it closes the message.
-pub struct MemoryTrackerSnapshotWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MemoryTrackerSnapshotWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MemoryTrackerSnapshot";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MemoryTrackerSnapshotWriter, "perfetto.protos.MemoryTrackerSnapshot");
 impl MemoryTrackerSnapshotWriter<'_> {
     #[inline] pub fn global_dump_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn level_of_detail(
@@ -86,8 +80,6 @@ impl MemoryTrackerSnapshotWriter<'_> {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -132,13 +124,7 @@ pub struct MemoryTrackerSnapshotProcessSnapshot {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MemoryTrackerSnapshotProcessSnapshot`]; dropping it closes the message.
-pub struct MemoryTrackerSnapshotProcessSnapshotWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MemoryTrackerSnapshotProcessSnapshotWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MemoryTrackerSnapshotProcessSnapshotWriter, "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot");
 impl MemoryTrackerSnapshotProcessSnapshotWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn allocator_dumps(
@@ -159,8 +145,6 @@ impl MemoryTrackerSnapshotProcessSnapshotWriter<'_> {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -207,13 +191,7 @@ pub struct MemoryTrackerSnapshotProcessSnapshotMemoryNode {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MemoryTrackerSnapshotProcessSnapshotMemoryNode`]; dropping it closes the message.
-pub struct MemoryTrackerSnapshotProcessSnapshotMemoryNodeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MemoryTrackerSnapshotProcessSnapshotMemoryNodeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MemoryTrackerSnapshotProcessSnapshotMemoryNodeWriter, "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode");
 impl MemoryTrackerSnapshotProcessSnapshotMemoryNodeWriter<'_> {
     #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn absolute_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -225,8 +203,6 @@ impl MemoryTrackerSnapshotProcessSnapshotMemoryNodeWriter<'_> {
         rt::message::<5, _>(&mut self.s)
     }
     #[inline] pub fn entries_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -274,14 +250,7 @@ pub struct MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntry`]; dropping it closes the message.
-pub struct MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w>
-for MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryWriter, "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryNode.MemoryNodeEntry");
 impl MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn units(
@@ -293,8 +262,6 @@ impl MemoryTrackerSnapshotProcessSnapshotMemoryNodeMemoryNodeEntryWriter<'_> {
     }
     #[inline] pub fn value_uint64(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn value_string(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -338,20 +305,12 @@ pub struct MemoryTrackerSnapshotProcessSnapshotMemoryEdge {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MemoryTrackerSnapshotProcessSnapshotMemoryEdge`]; dropping it closes the message.
-pub struct MemoryTrackerSnapshotProcessSnapshotMemoryEdgeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MemoryTrackerSnapshotProcessSnapshotMemoryEdgeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MemoryTrackerSnapshotProcessSnapshotMemoryEdgeWriter, "perfetto.protos.MemoryTrackerSnapshot.ProcessSnapshot.MemoryEdge");
 impl MemoryTrackerSnapshotProcessSnapshotMemoryEdgeWriter<'_> {
     #[inline] pub fn source_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn target_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn importance(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn overridable(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

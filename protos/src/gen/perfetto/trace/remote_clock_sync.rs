@@ -12,13 +12,7 @@ pub struct RemoteClockSync {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RemoteClockSync`]; dropping it closes the message.
-pub struct RemoteClockSyncWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RemoteClockSyncWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RemoteClockSync";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RemoteClockSyncWriter, "perfetto.protos.RemoteClockSync");
 impl RemoteClockSyncWriter<'_> {
     #[inline] pub fn synced_clocks(&mut self) -> RemoteClockSyncSyncedClocksWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -27,8 +21,6 @@ impl RemoteClockSyncWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -56,13 +48,7 @@ pub struct RemoteClockSyncSyncedClocks {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RemoteClockSyncSyncedClocks`]; dropping it closes the message.
-pub struct RemoteClockSyncSyncedClocksWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RemoteClockSyncSyncedClocksWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RemoteClockSync.SyncedClocks";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RemoteClockSyncSyncedClocksWriter, "perfetto.protos.RemoteClockSync.SyncedClocks");
 impl RemoteClockSyncSyncedClocksWriter<'_> {
     #[inline] pub fn client_clocks(&mut self) -> crate::ClockSnapshotWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn client_clocks_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -74,8 +60,6 @@ impl RemoteClockSyncSyncedClocksWriter<'_> {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

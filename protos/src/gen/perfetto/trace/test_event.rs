@@ -21,13 +21,7 @@ pub struct TestEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TestEvent`]; dropping it closes the message.
-pub struct TestEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TestEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TestEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TestEventWriter, "perfetto.protos.TestEvent");
 impl TestEventWriter<'_> {
     #[inline] pub fn str(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// From a generator that starts with `TestConfig.seed`.
@@ -52,8 +46,6 @@ impl TestEventWriter<'_> {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -107,13 +99,7 @@ pub struct TestEventTestPayload {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TestEventTestPayload`]; dropping it closes the message.
-pub struct TestEventTestPayloadWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TestEventTestPayloadWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TestEvent.TestPayload";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TestEventTestPayloadWriter, "perfetto.protos.TestEvent.TestPayload");
 impl TestEventTestPayloadWriter<'_> {
     #[inline] pub fn str(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn nested(&mut self) -> TestEventTestPayloadWriter<'_> { rt::message::<2, _>(&mut self.s) }
@@ -132,8 +118,6 @@ impl TestEventTestPayloadWriter<'_> {
         rt::message_raw::<7>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -177,13 +161,7 @@ pub struct TestEventProtoVmMessage {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TestEventProtoVmMessage`]; dropping it closes the message.
-pub struct TestEventProtoVmMessageWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TestEventProtoVmMessageWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TestEvent.ProtoVmMessage";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TestEventProtoVmMessageWriter, "perfetto.protos.TestEvent.ProtoVmMessage");
 impl TestEventProtoVmMessageWriter<'_> {
     #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn submessage(&mut self) -> TestEventProtoVmMessageProtoVmSubmessageWriter<'_> {
@@ -193,8 +171,6 @@ impl TestEventProtoVmMessageWriter<'_> {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -229,17 +205,9 @@ pub struct TestEventProtoVmMessageProtoVmSubmessage {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TestEventProtoVmMessageProtoVmSubmessage`]; dropping it closes the message.
-pub struct TestEventProtoVmMessageProtoVmSubmessageWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TestEventProtoVmMessageProtoVmSubmessageWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TestEventProtoVmMessageProtoVmSubmessageWriter, "perfetto.protos.TestEvent.ProtoVmMessage.ProtoVmSubmessage");
 impl TestEventProtoVmMessageProtoVmSubmessageWriter<'_> {
     #[inline] pub fn single_int(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -270,13 +238,7 @@ pub struct TestEventProtoVmPatch {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TestEventProtoVmPatch`]; dropping it closes the message.
-pub struct TestEventProtoVmPatchWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TestEventProtoVmPatchWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TestEvent.ProtoVmPatch";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TestEventProtoVmPatchWriter, "perfetto.protos.TestEvent.ProtoVmPatch");
 impl TestEventProtoVmPatchWriter<'_> {
     #[inline] pub fn string_to_merge(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn int_to_merge(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -291,8 +253,6 @@ impl TestEventProtoVmPatchWriter<'_> {
         rt::uint32::<5>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -334,13 +294,7 @@ pub struct TestEventProtoVmIncrementalState {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TestEventProtoVmIncrementalState`]; dropping it closes the message.
-pub struct TestEventProtoVmIncrementalStateWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TestEventProtoVmIncrementalStateWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TestEvent.ProtoVmIncrementalState";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TestEventProtoVmIncrementalStateWriter, "perfetto.protos.TestEvent.ProtoVmIncrementalState");
 impl TestEventProtoVmIncrementalStateWriter<'_> {
     #[inline] pub fn string_merged(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn int_merged(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -351,8 +305,6 @@ impl TestEventProtoVmIncrementalStateWriter<'_> {
     }
     #[inline] pub fn messages(&mut self) -> TestEventProtoVmMessageWriter<'_> { rt::message::<4, _>(&mut self.s) }
     #[inline] pub fn messages_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

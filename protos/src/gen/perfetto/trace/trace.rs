@@ -12,18 +12,10 @@ pub struct Trace {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Trace`]; dropping it closes the message.
-pub struct TraceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Trace";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceWriter, "perfetto.protos.Trace");
 impl TraceWriter<'_> {
     #[inline] pub fn packet(&mut self) -> crate::TracePacketWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn packet_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -358,13 +358,7 @@ pub enum TracePacketOptionalTrustedPacketSequenceId {
     #[pb(uint32, 10)] TrustedPacketSequenceId(u32),
 }
 
-/// Writes a [`TracePacket`]; dropping it closes the message.
-pub struct TracePacketWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TracePacketWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TracePacket";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TracePacketWriter, "perfetto.protos.TracePacket");
 impl TracePacketWriter<'_> {
     #[cfg(feature = "ftrace")]
     #[inline] pub fn ftrace_events(&mut self) -> crate::FtraceEventBundleWriter<'_> { rt::message::<1, _>(&mut self.s) }
@@ -1014,8 +1008,6 @@ impl TracePacketWriter<'_> {
     }
     /// The machine it came from; absent for the service's own.
     #[inline] pub fn machine_id(&mut self, value: u32) -> &mut Self { rt::uint32::<98>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1464,18 +1456,10 @@ pub struct TracePacketProtoVms {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TracePacketProtoVms`]; dropping it closes the message.
-pub struct TracePacketProtoVmsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TracePacketProtoVmsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TracePacket.ProtoVms";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TracePacketProtoVmsWriter, "perfetto.protos.TracePacket.ProtoVms");
 impl TracePacketProtoVmsWriter<'_> {
     #[inline] pub fn instance(&mut self) -> TracePacketProtoVmsInstanceWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn instance_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1505,13 +1489,7 @@ pub struct TracePacketProtoVmsInstance {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TracePacketProtoVmsInstance`]; dropping it closes the message.
-pub struct TracePacketProtoVmsInstanceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TracePacketProtoVmsInstanceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TracePacket.ProtoVms.Instance";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TracePacketProtoVmsInstanceWriter, "perfetto.protos.TracePacket.ProtoVms.Instance");
 impl TracePacketProtoVmsInstanceWriter<'_> {
     #[inline] pub fn program(&mut self) -> crate::VmProgramWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn program_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
@@ -1519,8 +1497,6 @@ impl TracePacketProtoVmsInstanceWriter<'_> {
     #[inline] pub fn state_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
     #[inline] pub fn memory_limit_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn producer_id(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

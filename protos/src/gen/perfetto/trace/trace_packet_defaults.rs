@@ -21,13 +21,7 @@ pub struct TracePacketDefaults {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TracePacketDefaults`]; dropping it closes the message.
-pub struct TracePacketDefaultsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TracePacketDefaultsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TracePacketDefaults";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TracePacketDefaultsWriter, "perfetto.protos.TracePacketDefaults");
 impl TracePacketDefaultsWriter<'_> {
     /// Track of events that name none.
     #[inline] pub fn track_event_defaults(&mut self) -> crate::TrackEventDefaultsWriter<'_> {
@@ -66,8 +60,6 @@ impl TracePacketDefaultsWriter<'_> {
         rt::message_raw::<100>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -15,20 +15,12 @@ pub struct TraceUuid {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceUuid`]; dropping it closes the message.
-pub struct TraceUuidWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceUuidWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceUuid";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceUuidWriter, "perfetto.protos.TraceUuid");
 impl TraceUuidWriter<'_> {
     /// Upper half.
     #[inline] pub fn msb(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     /// Lower half.
     #[inline] pub fn lsb(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

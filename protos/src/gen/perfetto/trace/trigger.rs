@@ -16,13 +16,7 @@ pub struct Trigger {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Trigger`]; dropping it closes the message.
-pub struct TriggerWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TriggerWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Trigger";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TriggerWriter, "perfetto.protos.Trigger");
 impl TriggerWriter<'_> {
     #[inline] pub fn trigger_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -32,8 +26,6 @@ impl TriggerWriter<'_> {
         self
     }
     #[inline] pub fn stop_delay_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

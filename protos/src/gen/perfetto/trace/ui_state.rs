@@ -14,13 +14,7 @@ pub struct UiState {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`UiState`]; dropping it closes the message.
-pub struct UiStateWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for UiStateWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.UiState";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(UiStateWriter, "perfetto.protos.UiState");
 impl UiStateWriter<'_> {
     #[inline] pub fn timeline_start_ts(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     #[inline] pub fn timeline_end_ts(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
@@ -31,8 +25,6 @@ impl UiStateWriter<'_> {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -73,18 +65,10 @@ pub enum UiStateHighlightProcessSelector {
     #[pb(string, 2)] Cmdline(String),
 }
 
-/// Writes a [`UiStateHighlightProcess`]; dropping it closes the message.
-pub struct UiStateHighlightProcessWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for UiStateHighlightProcessWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.UiState.HighlightProcess";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(UiStateHighlightProcessWriter, "perfetto.protos.UiState.HighlightProcess");
 impl UiStateHighlightProcessWriter<'_> {
     #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

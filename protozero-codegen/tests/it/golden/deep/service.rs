@@ -10,17 +10,8 @@ pub struct Planted {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Planted`]; dropping it closes the message.
-pub struct PlantedWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PlantedWriter<'w> {
-    const NAME: &'static str = "Planted";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl PlantedWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(PlantedWriter, "Planted");
+impl PlantedWriter<'_> {}
 
 rt::reader! {
     "Planted": PlantedReader, PlantedField, PlantedTable;
@@ -39,17 +30,9 @@ pub struct WatchRequest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`WatchRequest`]; dropping it closes the message.
-pub struct WatchRequestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for WatchRequestWriter<'w> {
-    const NAME: &'static str = "WatchRequest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(WatchRequestWriter, "WatchRequest");
 impl WatchRequestWriter<'_> {
     #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

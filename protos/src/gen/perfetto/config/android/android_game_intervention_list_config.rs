@@ -12,20 +12,12 @@ pub struct AndroidGameInterventionListConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidGameInterventionListConfig`]; dropping it closes the message.
-pub struct AndroidGameInterventionListConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidGameInterventionListConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidGameInterventionListConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidGameInterventionListConfigWriter, "perfetto.protos.AndroidGameInterventionListConfig");
 impl AndroidGameInterventionListConfigWriter<'_> {
     #[inline] pub fn package_name_filter(&mut self, value: &str) -> &mut Self {
         rt::string::<1>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

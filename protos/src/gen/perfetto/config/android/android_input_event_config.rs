@@ -56,13 +56,7 @@ pub struct AndroidInputEventConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidInputEventConfig`]; dropping it closes the message.
-pub struct AndroidInputEventConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidInputEventConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidInputEventConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidInputEventConfigWriter, "perfetto.protos.AndroidInputEventConfig");
 impl AndroidInputEventConfigWriter<'_> {
     #[inline] pub fn mode(&mut self, value: AndroidInputEventConfigTraceMode) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -79,8 +73,6 @@ impl AndroidInputEventConfigWriter<'_> {
         self
     }
     #[inline] pub fn trace_evdev_events(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -123,13 +115,7 @@ pub struct AndroidInputEventConfigTraceRule {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidInputEventConfigTraceRule`]; dropping it closes the message.
-pub struct AndroidInputEventConfigTraceRuleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidInputEventConfigTraceRuleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidInputEventConfig.TraceRule";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidInputEventConfigTraceRuleWriter, "perfetto.protos.AndroidInputEventConfig.TraceRule");
 impl AndroidInputEventConfigTraceRuleWriter<'_> {
     #[inline] pub fn trace_level(
         &mut self,
@@ -151,8 +137,6 @@ impl AndroidInputEventConfigTraceRuleWriter<'_> {
         rt::bool::<5>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -18,13 +18,7 @@ pub struct AndroidLogConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidLogConfig`]; dropping it closes the message.
-pub struct AndroidLogConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidLogConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidLogConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidLogConfigWriter, "perfetto.protos.AndroidLogConfig");
 impl AndroidLogConfigWriter<'_> {
     /// Buffers to read; none means the usual ones.
     #[inline] pub fn log_ids(&mut self, value: crate::AndroidLogId) -> &mut Self {
@@ -42,8 +36,6 @@ impl AndroidLogConfigWriter<'_> {
         rt::bool::<5>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -14,13 +14,7 @@ pub struct AndroidSdkSyspropGuardConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidSdkSyspropGuardConfig`]; dropping it closes the message.
-pub struct AndroidSdkSyspropGuardConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidSdkSyspropGuardConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidSdkSyspropGuardConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidSdkSyspropGuardConfigWriter, "perfetto.protos.AndroidSdkSyspropGuardConfig");
 impl AndroidSdkSyspropGuardConfigWriter<'_> {
     #[inline] pub fn surfaceflinger_skia_track_events(&mut self, value: bool) -> &mut Self {
         rt::bool::<1>(&mut self.s, value);
@@ -34,8 +28,6 @@ impl AndroidSdkSyspropGuardConfigWriter<'_> {
         rt::string::<3>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

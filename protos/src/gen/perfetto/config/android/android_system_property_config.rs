@@ -13,18 +13,10 @@ pub struct AndroidSystemPropertyConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidSystemPropertyConfig`]; dropping it closes the message.
-pub struct AndroidSystemPropertyConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidSystemPropertyConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidSystemPropertyConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidSystemPropertyConfigWriter, "perfetto.protos.AndroidSystemPropertyConfig");
 impl AndroidSystemPropertyConfigWriter<'_> {
     #[inline] pub fn poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn property_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -14,13 +14,7 @@ pub struct AppWakelocksConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AppWakelocksConfig`]; dropping it closes the message.
-pub struct AppWakelocksConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AppWakelocksConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AppWakelocksConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AppWakelocksConfigWriter, "perfetto.protos.AppWakelocksConfig");
 impl AppWakelocksConfigWriter<'_> {
     #[inline] pub fn write_delay_ms(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn filter_duration_below_ms(&mut self, value: i32) -> &mut Self {
@@ -28,8 +22,6 @@ impl AppWakelocksConfigWriter<'_> {
         self
     }
     #[inline] pub fn drop_owner_pid(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

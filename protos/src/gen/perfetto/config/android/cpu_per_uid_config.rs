@@ -12,17 +12,9 @@ pub struct CpuPerUidConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CpuPerUidConfig`]; dropping it closes the message.
-pub struct CpuPerUidConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CpuPerUidConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CpuPerUidConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CpuPerUidConfigWriter, "perfetto.protos.CpuPerUidConfig");
 impl CpuPerUidConfigWriter<'_> {
     #[inline] pub fn poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

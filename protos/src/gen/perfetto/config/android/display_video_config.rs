@@ -37,13 +37,7 @@ pub struct DisplayVideoConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DisplayVideoConfig`]; dropping it closes the message.
-pub struct DisplayVideoConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DisplayVideoConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DisplayVideoConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DisplayVideoConfigWriter, "perfetto.protos.DisplayVideoConfig");
 impl DisplayVideoConfigWriter<'_> {
     #[inline] pub fn scale(&mut self, value: f32) -> &mut Self { rt::float::<1>(&mut self.s, value); self }
     #[inline] pub fn format(&mut self, value: DisplayVideoConfigFormat) -> &mut Self {
@@ -59,8 +53,6 @@ impl DisplayVideoConfigWriter<'_> {
         self
     }
     #[inline] pub fn bitrate_bps(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -14,19 +14,11 @@ pub struct InputMethodConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InputMethodConfig`]; dropping it closes the message.
-pub struct InputMethodConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InputMethodConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InputMethodConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InputMethodConfigWriter, "perfetto.protos.InputMethodConfig");
 impl InputMethodConfigWriter<'_> {
     #[inline] pub fn client(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
     #[inline] pub fn service(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
     #[inline] pub fn manager_service(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -12,17 +12,9 @@ pub struct KernelWakelocksConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KernelWakelocksConfig`]; dropping it closes the message.
-pub struct KernelWakelocksConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KernelWakelocksConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KernelWakelocksConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KernelWakelocksConfigWriter, "perfetto.protos.KernelWakelocksConfig");
 impl KernelWakelocksConfigWriter<'_> {
     #[inline] pub fn poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -17,13 +17,7 @@ pub struct NetworkPacketTraceConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`NetworkPacketTraceConfig`]; dropping it closes the message.
-pub struct NetworkPacketTraceConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for NetworkPacketTraceConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.NetworkPacketTraceConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(NetworkPacketTraceConfigWriter, "perfetto.protos.NetworkPacketTraceConfig");
 impl NetworkPacketTraceConfigWriter<'_> {
     #[inline] pub fn poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn aggregation_threshold(&mut self, value: u32) -> &mut Self {
@@ -34,8 +28,6 @@ impl NetworkPacketTraceConfigWriter<'_> {
     #[inline] pub fn drop_local_port(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
     #[inline] pub fn drop_remote_port(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
     #[inline] pub fn drop_tcp_flags(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -14,13 +14,7 @@ pub struct PackagesListConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PackagesListConfig`]; dropping it closes the message.
-pub struct PackagesListConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PackagesListConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PackagesListConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PackagesListConfigWriter, "perfetto.protos.PackagesListConfig");
 impl PackagesListConfigWriter<'_> {
     #[inline] pub fn package_name_filter(&mut self, value: &str) -> &mut Self {
         rt::string::<1>(&mut self.s, value);
@@ -34,8 +28,6 @@ impl PackagesListConfigWriter<'_> {
         rt::string::<3>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

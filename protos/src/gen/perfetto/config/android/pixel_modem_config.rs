@@ -35,13 +35,7 @@ pub struct PixelModemConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PixelModemConfig`]; dropping it closes the message.
-pub struct PixelModemConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PixelModemConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PixelModemConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PixelModemConfigWriter, "perfetto.protos.PixelModemConfig");
 impl PixelModemConfigWriter<'_> {
     #[inline] pub fn event_group(&mut self, value: PixelModemConfigEventGroup) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -55,8 +49,6 @@ impl PixelModemConfigWriter<'_> {
         rt::int64::<3>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

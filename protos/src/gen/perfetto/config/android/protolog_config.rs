@@ -59,13 +59,7 @@ pub struct ProtoLogConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProtoLogConfig`]; dropping it closes the message.
-pub struct ProtoLogConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProtoLogConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProtoLogConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProtoLogConfigWriter, "perfetto.protos.ProtoLogConfig");
 impl ProtoLogConfigWriter<'_> {
     #[inline] pub fn group_overrides(&mut self) -> ProtoLogGroupWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn group_overrides_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -80,8 +74,6 @@ impl ProtoLogConfigWriter<'_> {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -118,13 +110,7 @@ pub struct ProtoLogGroup {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProtoLogGroup`]; dropping it closes the message.
-pub struct ProtoLogGroupWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProtoLogGroupWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProtoLogGroup";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProtoLogGroupWriter, "perfetto.protos.ProtoLogGroup");
 impl ProtoLogGroupWriter<'_> {
     #[inline] pub fn group_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn log_from(&mut self, value: ProtoLogLevel) -> &mut Self {
@@ -132,8 +118,6 @@ impl ProtoLogGroupWriter<'_> {
         self
     }
     #[inline] pub fn collect_stacktrace(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -71,13 +71,7 @@ pub struct SurfaceFlingerLayersConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SurfaceFlingerLayersConfig`]; dropping it closes the message.
-pub struct SurfaceFlingerLayersConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SurfaceFlingerLayersConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SurfaceFlingerLayersConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SurfaceFlingerLayersConfigWriter, "perfetto.protos.SurfaceFlingerLayersConfig");
 impl SurfaceFlingerLayersConfigWriter<'_> {
     #[inline] pub fn mode(&mut self, value: SurfaceFlingerLayersConfigMode) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -90,8 +84,6 @@ impl SurfaceFlingerLayersConfigWriter<'_> {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

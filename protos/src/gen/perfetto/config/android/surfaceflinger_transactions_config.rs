@@ -33,20 +33,12 @@ pub struct SurfaceFlingerTransactionsConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SurfaceFlingerTransactionsConfig`]; dropping it closes the message.
-pub struct SurfaceFlingerTransactionsConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SurfaceFlingerTransactionsConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SurfaceFlingerTransactionsConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SurfaceFlingerTransactionsConfigWriter, "perfetto.protos.SurfaceFlingerTransactionsConfig");
 impl SurfaceFlingerTransactionsConfigWriter<'_> {
     #[inline] pub fn mode(&mut self, value: SurfaceFlingerTransactionsConfigMode) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -12,17 +12,9 @@ pub struct AndroidUserListConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidUserListConfig`]; dropping it closes the message.
-pub struct AndroidUserListConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidUserListConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidUserListConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidUserListConfigWriter, "perfetto.protos.AndroidUserListConfig");
 impl AndroidUserListConfigWriter<'_> {
     #[inline] pub fn user_type_filter(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

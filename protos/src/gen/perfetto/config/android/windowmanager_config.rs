@@ -81,13 +81,7 @@ pub struct WindowManagerConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`WindowManagerConfig`]; dropping it closes the message.
-pub struct WindowManagerConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for WindowManagerConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.WindowManagerConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(WindowManagerConfigWriter, "perfetto.protos.WindowManagerConfig");
 impl WindowManagerConfigWriter<'_> {
     #[inline] pub fn log_frequency(
         &mut self,
@@ -104,8 +98,6 @@ impl WindowManagerConfigWriter<'_> {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -40,13 +40,7 @@ pub struct ChromeConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeConfig`]; dropping it closes the message.
-pub struct ChromeConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeConfigWriter, "perfetto.protos.ChromeConfig");
 impl ChromeConfigWriter<'_> {
     /// Chrome's own config, as JSON text.
     #[inline] pub fn trace_config(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
@@ -71,8 +65,6 @@ impl ChromeConfigWriter<'_> {
         rt::bool::<6>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -13,13 +13,7 @@ pub struct ChromiumHistogramSamplesConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromiumHistogramSamplesConfig`]; dropping it closes the message.
-pub struct ChromiumHistogramSamplesConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromiumHistogramSamplesConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromiumHistogramSamplesConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromiumHistogramSamplesConfigWriter, "perfetto.protos.ChromiumHistogramSamplesConfig");
 impl ChromiumHistogramSamplesConfigWriter<'_> {
     #[inline] pub fn histograms(
         &mut self,
@@ -34,8 +28,6 @@ impl ChromiumHistogramSamplesConfigWriter<'_> {
         rt::bool::<2>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -74,19 +66,11 @@ pub struct ChromiumHistogramSamplesConfigHistogramSample {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromiumHistogramSamplesConfigHistogramSample`]; dropping it closes the message.
-pub struct ChromiumHistogramSamplesConfigHistogramSampleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromiumHistogramSamplesConfigHistogramSampleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromiumHistogramSamplesConfigHistogramSampleWriter, "perfetto.protos.ChromiumHistogramSamplesConfig.HistogramSample");
 impl ChromiumHistogramSamplesConfigHistogramSampleWriter<'_> {
     #[inline] pub fn histogram_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn min_value(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     #[inline] pub fn max_value(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

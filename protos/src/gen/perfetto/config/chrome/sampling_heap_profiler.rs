@@ -13,13 +13,7 @@ pub struct ChromiumSamplingHeapProfilerConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromiumSamplingHeapProfilerConfig`]; dropping it closes the message.
-pub struct ChromiumSamplingHeapProfilerConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromiumSamplingHeapProfilerConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromiumSamplingHeapProfilerConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromiumSamplingHeapProfilerConfigWriter, "perfetto.protos.ChromiumSamplingHeapProfilerConfig");
 impl ChromiumSamplingHeapProfilerConfigWriter<'_> {
     #[inline] pub fn sampling_interval_bytes(&mut self, value: u64) -> &mut Self {
         rt::uint64::<1>(&mut self.s, value);
@@ -29,8 +23,6 @@ impl ChromiumSamplingHeapProfilerConfigWriter<'_> {
         rt::uint32::<2>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -12,20 +12,12 @@ pub struct ChromiumStackSamplingProfilerConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromiumStackSamplingProfilerConfig`]; dropping it closes the message.
-pub struct ChromiumStackSamplingProfilerConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromiumStackSamplingProfilerConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromiumStackSamplingProfilerConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromiumStackSamplingProfilerConfigWriter, "perfetto.protos.ChromiumStackSamplingProfilerConfig");
 impl ChromiumStackSamplingProfilerConfigWriter<'_> {
     #[inline] pub fn sampling_interval_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<1>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

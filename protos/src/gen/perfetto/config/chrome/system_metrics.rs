@@ -12,20 +12,12 @@ pub struct ChromiumSystemMetricsConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromiumSystemMetricsConfig`]; dropping it closes the message.
-pub struct ChromiumSystemMetricsConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromiumSystemMetricsConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromiumSystemMetricsConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromiumSystemMetricsConfigWriter, "perfetto.protos.ChromiumSystemMetricsConfig");
 impl ChromiumSystemMetricsConfigWriter<'_> {
     #[inline] pub fn sampling_interval_ms(&mut self, value: u32) -> &mut Self {
         rt::uint32::<1>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

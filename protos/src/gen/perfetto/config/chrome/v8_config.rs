@@ -13,18 +13,10 @@ pub struct V8Config {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`V8Config`]; dropping it closes the message.
-pub struct V8ConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for V8ConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.V8Config";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(V8ConfigWriter, "perfetto.protos.V8Config");
 impl V8ConfigWriter<'_> {
     #[inline] pub fn log_script_sources(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
     #[inline] pub fn log_instructions(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

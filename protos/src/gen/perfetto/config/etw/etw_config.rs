@@ -37,13 +37,7 @@ pub struct EtwConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`EtwConfig`]; dropping it closes the message.
-pub struct EtwConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for EtwConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.EtwConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(EtwConfigWriter, "perfetto.protos.EtwConfig");
 impl EtwConfigWriter<'_> {
     #[inline] pub fn kernel_flags(&mut self, value: EtwConfigKernelFlag) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -73,8 +67,6 @@ impl EtwConfigWriter<'_> {
         rt::string::<7>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -12,17 +12,9 @@ pub struct FrozenFtraceConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FrozenFtraceConfig`]; dropping it closes the message.
-pub struct FrozenFtraceConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FrozenFtraceConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FrozenFtraceConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FrozenFtraceConfigWriter, "perfetto.protos.FrozenFtraceConfig");
 impl FrozenFtraceConfigWriter<'_> {
     #[inline] pub fn instance_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -117,13 +117,7 @@ pub struct FtraceConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FtraceConfig`]; dropping it closes the message.
-pub struct FtraceConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceConfigWriter, "perfetto.protos.FtraceConfig");
 impl FtraceConfigWriter<'_> {
     /// `group/name`, `name`, or `group/*`.
     #[inline] pub fn ftrace_events(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
@@ -233,8 +227,6 @@ impl FtraceConfigWriter<'_> {
         self
     }
     #[inline] pub fn tracing_cpumask(&mut self, value: &str) -> &mut Self { rt::string::<37>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -337,17 +329,9 @@ pub struct FtraceConfigCompactSchedConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FtraceConfigCompactSchedConfig`]; dropping it closes the message.
-pub struct FtraceConfigCompactSchedConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceConfigCompactSchedConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceConfig.CompactSchedConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceConfigCompactSchedConfigWriter, "perfetto.protos.FtraceConfig.CompactSchedConfig");
 impl FtraceConfigCompactSchedConfigWriter<'_> {
     #[inline] pub fn enabled(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -374,18 +358,10 @@ pub struct FtraceConfigPrintFilter {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FtraceConfigPrintFilter`]; dropping it closes the message.
-pub struct FtraceConfigPrintFilterWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceConfigPrintFilterWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceConfig.PrintFilter";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceConfigPrintFilterWriter, "perfetto.protos.FtraceConfig.PrintFilter");
 impl FtraceConfigPrintFilterWriter<'_> {
     #[inline] pub fn rules(&mut self) -> FtraceConfigPrintFilterRuleWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn rules_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -421,13 +397,7 @@ pub enum FtraceConfigPrintFilterRuleMatch {
     #[pb(message, 3)] AtraceMsg(FtraceConfigPrintFilterRuleAtraceMessage),
 }
 
-/// Writes a [`FtraceConfigPrintFilterRule`]; dropping it closes the message.
-pub struct FtraceConfigPrintFilterRuleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceConfigPrintFilterRuleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceConfig.PrintFilter.Rule";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceConfigPrintFilterRuleWriter, "perfetto.protos.FtraceConfig.PrintFilter.Rule");
 impl FtraceConfigPrintFilterRuleWriter<'_> {
     #[inline] pub fn prefix(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn atrace_msg(&mut self) -> FtraceConfigPrintFilterRuleAtraceMessageWriter<'_> {
@@ -438,8 +408,6 @@ impl FtraceConfigPrintFilterRuleWriter<'_> {
         self
     }
     #[inline] pub fn allow(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -480,18 +448,10 @@ pub struct FtraceConfigPrintFilterRuleAtraceMessage {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FtraceConfigPrintFilterRuleAtraceMessage`]; dropping it closes the message.
-pub struct FtraceConfigPrintFilterRuleAtraceMessageWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceConfigPrintFilterRuleAtraceMessageWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceConfigPrintFilterRuleAtraceMessageWriter, "perfetto.protos.FtraceConfig.PrintFilter.Rule.AtraceMessage");
 impl FtraceConfigPrintFilterRuleAtraceMessageWriter<'_> {
     #[inline] pub fn r#type(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn prefix(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -523,21 +483,13 @@ pub struct FtraceConfigKprobeEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FtraceConfigKprobeEvent`]; dropping it closes the message.
-pub struct FtraceConfigKprobeEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceConfigKprobeEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceConfig.KprobeEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceConfigKprobeEventWriter, "perfetto.protos.FtraceConfig.KprobeEvent");
 impl FtraceConfigKprobeEventWriter<'_> {
     #[inline] pub fn probe(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: FtraceConfigKprobeEventKprobeType) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -569,21 +521,13 @@ pub struct FtraceConfigTracefsOption {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FtraceConfigTracefsOption`]; dropping it closes the message.
-pub struct FtraceConfigTracefsOptionWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceConfigTracefsOptionWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceConfig.TracefsOption";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceConfigTracefsOptionWriter, "perfetto.protos.FtraceConfig.TracefsOption");
 impl FtraceConfigTracefsOptionWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn state(&mut self, value: FtraceConfigTracefsOptionState) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -49,13 +49,7 @@ pub enum GpuCounterConfigInstrumentedSamplingMode {
     #[pb(message, 5)] InstrumentedSamplingConfig(GpuCounterConfigInstrumentedSamplingConfig),
 }
 
-/// Writes a [`GpuCounterConfig`]; dropping it closes the message.
-pub struct GpuCounterConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuCounterConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuCounterConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuCounterConfigWriter, "perfetto.protos.GpuCounterConfig");
 impl GpuCounterConfigWriter<'_> {
     /// Time between samples.
     #[inline] pub fn counter_period_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
@@ -75,8 +69,6 @@ impl GpuCounterConfigWriter<'_> {
     }
     #[inline] pub fn fix_gpu_clock(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
     #[inline] pub fn counter_names(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -131,13 +123,7 @@ pub struct GpuCounterConfigInstrumentedSamplingConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuCounterConfigInstrumentedSamplingConfig`]; dropping it closes the message.
-pub struct GpuCounterConfigInstrumentedSamplingConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuCounterConfigInstrumentedSamplingConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuCounterConfigInstrumentedSamplingConfigWriter, "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig");
 impl GpuCounterConfigInstrumentedSamplingConfigWriter<'_> {
     #[inline] pub fn activity_name_filters(
         &mut self,
@@ -165,8 +151,6 @@ impl GpuCounterConfigInstrumentedSamplingConfigWriter<'_> {
         rt::string::<7>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -212,14 +196,7 @@ pub struct GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuCounterConfigInstrumentedSamplingConfigActivityNameFilter`]; dropping it closes the message.
-pub struct GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w>
-for GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter, "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityNameFilter");
 impl GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter<'_> {
     #[inline] pub fn name_glob(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn name_base(
@@ -229,8 +206,6 @@ impl GpuCounterConfigInstrumentedSamplingConfigActivityNameFilterWriter<'_> {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -268,19 +243,10 @@ pub struct GpuCounterConfigInstrumentedSamplingConfigActivityRange {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuCounterConfigInstrumentedSamplingConfigActivityRange`]; dropping it closes the message.
-pub struct GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w>
-for GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter, "perfetto.protos.GpuCounterConfig.InstrumentedSamplingConfig.ActivityRange");
 impl GpuCounterConfigInstrumentedSamplingConfigActivityRangeWriter<'_> {
     #[inline] pub fn skip(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn count(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

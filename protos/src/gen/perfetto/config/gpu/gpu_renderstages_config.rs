@@ -14,19 +14,11 @@ pub struct GpuRenderStagesConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuRenderStagesConfig`]; dropping it closes the message.
-pub struct GpuRenderStagesConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuRenderStagesConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuRenderStagesConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuRenderStagesConfigWriter, "perfetto.protos.GpuRenderStagesConfig");
 impl GpuRenderStagesConfigWriter<'_> {
     #[inline] pub fn full_loadstore(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
     #[inline] pub fn low_overhead(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
     #[inline] pub fn trace_metrics(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

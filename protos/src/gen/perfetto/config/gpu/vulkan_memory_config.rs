@@ -13,13 +13,7 @@ pub struct VulkanMemoryConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VulkanMemoryConfig`]; dropping it closes the message.
-pub struct VulkanMemoryConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VulkanMemoryConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VulkanMemoryConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VulkanMemoryConfigWriter, "perfetto.protos.VulkanMemoryConfig");
 impl VulkanMemoryConfigWriter<'_> {
     #[inline] pub fn track_driver_memory_usage(&mut self, value: bool) -> &mut Self {
         rt::bool::<1>(&mut self.s, value);
@@ -29,8 +23,6 @@ impl VulkanMemoryConfigWriter<'_> {
         rt::bool::<2>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -17,13 +17,7 @@ pub struct InodeFileConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InodeFileConfig`]; dropping it closes the message.
-pub struct InodeFileConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InodeFileConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InodeFileConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InodeFileConfigWriter, "perfetto.protos.InodeFileConfig");
 impl InodeFileConfigWriter<'_> {
     #[inline] pub fn scan_interval_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn scan_delay_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -42,8 +36,6 @@ impl InodeFileConfigWriter<'_> {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -89,18 +81,10 @@ pub struct InodeFileConfigMountPointMappingEntry {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InodeFileConfigMountPointMappingEntry`]; dropping it closes the message.
-pub struct InodeFileConfigMountPointMappingEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InodeFileConfigMountPointMappingEntryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InodeFileConfig.MountPointMappingEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InodeFileConfigMountPointMappingEntryWriter, "perfetto.protos.InodeFileConfig.MountPointMappingEntry");
 impl InodeFileConfigMountPointMappingEntryWriter<'_> {
     #[inline] pub fn mountpoint(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn scan_roots(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

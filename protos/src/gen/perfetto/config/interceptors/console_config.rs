@@ -34,21 +34,13 @@ pub struct ConsoleConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ConsoleConfig`]; dropping it closes the message.
-pub struct ConsoleConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ConsoleConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ConsoleConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ConsoleConfigWriter, "perfetto.protos.ConsoleConfig");
 impl ConsoleConfigWriter<'_> {
     #[inline] pub fn output(&mut self, value: ConsoleConfigOutput) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
     #[inline] pub fn enable_colors(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

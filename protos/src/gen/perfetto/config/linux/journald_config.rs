@@ -14,13 +14,7 @@ pub struct SystemdJournaldConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SystemdJournaldConfig`]; dropping it closes the message.
-pub struct SystemdJournaldConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SystemdJournaldConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SystemdJournaldConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SystemdJournaldConfigWriter, "perfetto.protos.SystemdJournaldConfig");
 impl SystemdJournaldConfigWriter<'_> {
     #[inline] pub fn min_prio(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn filter_identifiers(&mut self, value: &str) -> &mut Self {
@@ -28,8 +22,6 @@ impl SystemdJournaldConfigWriter<'_> {
         self
     }
     #[inline] pub fn filter_units(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -43,13 +43,7 @@ pub struct AndroidPowerConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidPowerConfig`]; dropping it closes the message.
-pub struct AndroidPowerConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidPowerConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidPowerConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidPowerConfigWriter, "perfetto.protos.AndroidPowerConfig");
 impl AndroidPowerConfigWriter<'_> {
     #[inline] pub fn battery_poll_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn battery_counters(
@@ -71,8 +65,6 @@ impl AndroidPowerConfigWriter<'_> {
         rt::bool::<5>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

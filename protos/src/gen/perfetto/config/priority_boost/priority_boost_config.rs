@@ -35,13 +35,7 @@ pub struct PriorityBoostConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PriorityBoostConfig`]; dropping it closes the message.
-pub struct PriorityBoostConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PriorityBoostConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PriorityBoostConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PriorityBoostConfigWriter, "perfetto.protos.PriorityBoostConfig");
 impl PriorityBoostConfigWriter<'_> {
     #[inline] pub fn policy(&mut self, value: PriorityBoostConfigBoostPolicy) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -49,8 +43,6 @@ impl PriorityBoostConfigWriter<'_> {
     }
     /// Of SCHED_OTHER the amount of niceness to take away, of SCHED_FIFO the real-time priority.
     #[inline] pub fn priority(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -53,13 +53,7 @@ pub struct ProcessStatsConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProcessStatsConfig`]; dropping it closes the message.
-pub struct ProcessStatsConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProcessStatsConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProcessStatsConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProcessStatsConfigWriter, "perfetto.protos.ProcessStatsConfig");
 impl ProcessStatsConfigWriter<'_> {
     #[inline] pub fn quirks(&mut self, value: ProcessStatsConfigQuirks) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -110,8 +104,6 @@ impl ProcessStatsConfigWriter<'_> {
         rt::bool::<14>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

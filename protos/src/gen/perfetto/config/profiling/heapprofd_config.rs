@@ -37,13 +37,7 @@ pub struct HeapprofdConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HeapprofdConfig`]; dropping it closes the message.
-pub struct HeapprofdConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HeapprofdConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HeapprofdConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HeapprofdConfigWriter, "perfetto.protos.HeapprofdConfig");
 impl HeapprofdConfigWriter<'_> {
     /// Average number of allocated bytes per sample.
     #[inline] pub fn sampling_interval_bytes(&mut self, value: u64) -> &mut Self {
@@ -121,8 +115,6 @@ impl HeapprofdConfigWriter<'_> {
         self
     }
     #[inline] pub fn exclude_heaps(&mut self, value: &str) -> &mut Self { rt::string::<27>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -211,18 +203,10 @@ pub struct HeapprofdConfigContinuousDumpConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HeapprofdConfigContinuousDumpConfig`]; dropping it closes the message.
-pub struct HeapprofdConfigContinuousDumpConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HeapprofdConfigContinuousDumpConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HeapprofdConfig.ContinuousDumpConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HeapprofdConfigContinuousDumpConfigWriter, "perfetto.protos.HeapprofdConfig.ContinuousDumpConfig");
 impl HeapprofdConfigContinuousDumpConfigWriter<'_> {
     #[inline] pub fn dump_phase_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn dump_interval_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

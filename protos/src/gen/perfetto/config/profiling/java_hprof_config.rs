@@ -21,13 +21,7 @@ pub struct JavaHprofConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`JavaHprofConfig`]; dropping it closes the message.
-pub struct JavaHprofConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for JavaHprofConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.JavaHprofConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(JavaHprofConfigWriter, "perfetto.protos.JavaHprofConfig");
 impl JavaHprofConfigWriter<'_> {
     #[inline] pub fn process_cmdline(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -63,8 +57,6 @@ impl JavaHprofConfigWriter<'_> {
         rt::bool::<10>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -119,13 +111,7 @@ pub struct JavaHprofConfigContinuousDumpConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`JavaHprofConfigContinuousDumpConfig`]; dropping it closes the message.
-pub struct JavaHprofConfigContinuousDumpConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for JavaHprofConfigContinuousDumpConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.JavaHprofConfig.ContinuousDumpConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(JavaHprofConfigContinuousDumpConfigWriter, "perfetto.protos.JavaHprofConfig.ContinuousDumpConfig");
 impl JavaHprofConfigContinuousDumpConfigWriter<'_> {
     #[inline] pub fn dump_phase_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn dump_interval_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -133,8 +119,6 @@ impl JavaHprofConfigContinuousDumpConfigWriter<'_> {
         rt::bool::<3>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

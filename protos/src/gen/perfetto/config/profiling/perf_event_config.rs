@@ -59,13 +59,7 @@ pub struct PerfEventConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PerfEventConfig`]; dropping it closes the message.
-pub struct PerfEventConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PerfEventConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PerfEventConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PerfEventConfigWriter, "perfetto.protos.PerfEventConfig");
 impl PerfEventConfigWriter<'_> {
     #[inline] pub fn all_cpus(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
     #[inline] pub fn sampling_frequency(&mut self, value: u32) -> &mut Self {
@@ -131,8 +125,6 @@ impl PerfEventConfigWriter<'_> {
         self
     }
     #[inline] pub fn cpuid(&mut self, value: &str) -> &mut Self { rt::string::<22>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -211,13 +203,7 @@ pub struct PerfEventConfigCallstackSampling {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PerfEventConfigCallstackSampling`]; dropping it closes the message.
-pub struct PerfEventConfigCallstackSamplingWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PerfEventConfigCallstackSamplingWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PerfEventConfig.CallstackSampling";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PerfEventConfigCallstackSamplingWriter, "perfetto.protos.PerfEventConfig.CallstackSampling");
 impl PerfEventConfigCallstackSamplingWriter<'_> {
     #[inline] pub fn scope(&mut self) -> PerfEventConfigScopeWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn scope_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
@@ -226,8 +212,6 @@ impl PerfEventConfigCallstackSamplingWriter<'_> {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -265,13 +249,7 @@ pub struct PerfEventConfigScope {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PerfEventConfigScope`]; dropping it closes the message.
-pub struct PerfEventConfigScopeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PerfEventConfigScopeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PerfEventConfig.Scope";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PerfEventConfigScopeWriter, "perfetto.protos.PerfEventConfig.Scope");
 impl PerfEventConfigScopeWriter<'_> {
     #[inline] pub fn target_pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn target_cmdline(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -285,8 +263,6 @@ impl PerfEventConfigScopeWriter<'_> {
         rt::uint32::<6>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -78,13 +78,7 @@ pub struct SmapsConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SmapsConfig`]; dropping it closes the message.
-pub struct SmapsConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SmapsConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SmapsConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SmapsConfigWriter, "perfetto.protos.SmapsConfig");
 impl SmapsConfigWriter<'_> {
     #[inline] pub fn vma_fields(&mut self, value: SmapsConfigVmaField) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -96,8 +90,6 @@ impl SmapsConfigWriter<'_> {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -137,13 +129,7 @@ pub struct RedactionRule {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RedactionRule`]; dropping it closes the message.
-pub struct RedactionRuleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RedactionRuleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RedactionRule";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RedactionRuleWriter, "perfetto.protos.RedactionRule");
 impl RedactionRuleWriter<'_> {
     #[inline] pub fn pattern(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn match_mode(&mut self, value: RedactionRuleMatchMode) -> &mut Self {
@@ -160,8 +146,6 @@ impl RedactionRuleWriter<'_> {
         rt::uint32::<6>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -12,17 +12,9 @@ pub struct ProtoVmConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProtoVmConfig`]; dropping it closes the message.
-pub struct ProtoVmConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProtoVmConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProtoVmConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProtoVmConfigWriter, "perfetto.protos.ProtoVmConfig");
 impl ProtoVmConfigWriter<'_> {
     #[inline] pub fn memory_limit_kb(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

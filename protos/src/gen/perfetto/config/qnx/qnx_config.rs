@@ -17,13 +17,7 @@ pub struct QnxConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`QnxConfig`]; dropping it closes the message.
-pub struct QnxConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for QnxConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.QnxConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(QnxConfigWriter, "perfetto.protos.QnxConfig");
 impl QnxConfigWriter<'_> {
     #[inline] pub fn qnx_kernel_buffers(&mut self, value: u32) -> &mut Self {
         rt::uint32::<1>(&mut self.s, value);
@@ -46,8 +40,6 @@ impl QnxConfigWriter<'_> {
         rt::uint32::<6>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -14,13 +14,7 @@ pub struct StatsdTracingConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StatsdTracingConfig`]; dropping it closes the message.
-pub struct StatsdTracingConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StatsdTracingConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StatsdTracingConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(StatsdTracingConfigWriter, "perfetto.protos.StatsdTracingConfig");
 impl StatsdTracingConfigWriter<'_> {
     #[inline] pub fn push_atom_id(&mut self, value: crate::AtomId) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -32,8 +26,6 @@ impl StatsdTracingConfigWriter<'_> {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -69,13 +61,7 @@ pub struct StatsdPullAtomConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StatsdPullAtomConfig`]; dropping it closes the message.
-pub struct StatsdPullAtomConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StatsdPullAtomConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StatsdPullAtomConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(StatsdPullAtomConfigWriter, "perfetto.protos.StatsdPullAtomConfig");
 impl StatsdPullAtomConfigWriter<'_> {
     #[inline] pub fn pull_atom_id(&mut self, value: crate::AtomId) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -84,8 +70,6 @@ impl StatsdPullAtomConfigWriter<'_> {
     #[inline] pub fn raw_pull_atom_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn pull_frequency_ms(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn packages(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -66,13 +66,7 @@ pub struct SysStatsConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysStatsConfig`]; dropping it closes the message.
-pub struct SysStatsConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysStatsConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysStatsConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysStatsConfigWriter, "perfetto.protos.SysStatsConfig");
 impl SysStatsConfigWriter<'_> {
     /// /proc/meminfo.
     #[inline] pub fn meminfo_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
@@ -128,8 +122,6 @@ impl SysStatsConfigWriter<'_> {
     }
     /// /proc/slabinfo.
     #[inline] pub fn slab_period_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<15>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

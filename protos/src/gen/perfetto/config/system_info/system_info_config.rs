@@ -13,18 +13,10 @@ pub struct SystemInfoConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SystemInfoConfig`]; dropping it closes the message.
-pub struct SystemInfoConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SystemInfoConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SystemInfoConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SystemInfoConfigWriter, "perfetto.protos.SystemInfoConfig");
 impl SystemInfoConfigWriter<'_> {
     /// Record the names of interrupts too.
     #[inline] pub fn irq_names(&mut self, value: bool) -> &mut Self { rt::bool::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -31,13 +31,7 @@ pub struct TrackEventConfig {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrackEventConfig`]; dropping it closes the message.
-pub struct TrackEventConfigWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrackEventConfigWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrackEventConfig";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrackEventConfigWriter, "perfetto.protos.TrackEventConfig");
 impl TrackEventConfigWriter<'_> {
     /// Patterns.
     #[inline] pub fn disabled_categories(&mut self, value: &str) -> &mut Self {
@@ -82,8 +76,6 @@ impl TrackEventConfigWriter<'_> {
         rt::uint64::<10>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

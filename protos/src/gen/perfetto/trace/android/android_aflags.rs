@@ -103,19 +103,11 @@ pub struct AndroidAflags {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidAflags`]; dropping it closes the message.
-pub struct AndroidAflagsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidAflagsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidAflags";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidAflagsWriter, "perfetto.protos.AndroidAflags");
 impl AndroidAflagsWriter<'_> {
     #[inline] pub fn flags(&mut self) -> AndroidAflagsFlagWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn flags_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
     #[inline] pub fn error(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -157,13 +149,7 @@ pub struct AndroidAflagsFlag {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidAflagsFlag`]; dropping it closes the message.
-pub struct AndroidAflagsFlagWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidAflagsFlagWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidAflags.Flag";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidAflagsFlagWriter, "perfetto.protos.AndroidAflags.Flag");
 impl AndroidAflagsFlagWriter<'_> {
     #[inline] pub fn flag_namespace(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -193,8 +179,6 @@ impl AndroidAflagsFlagWriter<'_> {
         rt::enumeration::<10>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

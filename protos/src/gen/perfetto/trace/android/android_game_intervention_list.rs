@@ -16,13 +16,7 @@ pub struct AndroidGameInterventionList {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidGameInterventionList`]; dropping it closes the message.
-pub struct AndroidGameInterventionListWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidGameInterventionListWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidGameInterventionList";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidGameInterventionListWriter, "perfetto.protos.AndroidGameInterventionList");
 impl AndroidGameInterventionListWriter<'_> {
     #[inline] pub fn game_packages(
         &mut self,
@@ -35,8 +29,6 @@ impl AndroidGameInterventionListWriter<'_> {
     }
     #[inline] pub fn parse_error(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
     #[inline] pub fn read_error(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -78,13 +70,7 @@ pub struct AndroidGameInterventionListGameModeInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidGameInterventionListGameModeInfo`]; dropping it closes the message.
-pub struct AndroidGameInterventionListGameModeInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidGameInterventionListGameModeInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidGameInterventionList.GameModeInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidGameInterventionListGameModeInfoWriter, "perfetto.protos.AndroidGameInterventionList.GameModeInfo");
 impl AndroidGameInterventionListGameModeInfoWriter<'_> {
     #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn use_angle(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
@@ -93,8 +79,6 @@ impl AndroidGameInterventionListGameModeInfoWriter<'_> {
         self
     }
     #[inline] pub fn fps(&mut self, value: f32) -> &mut Self { rt::float::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -132,13 +116,7 @@ pub struct AndroidGameInterventionListGamePackageInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidGameInterventionListGamePackageInfo`]; dropping it closes the message.
-pub struct AndroidGameInterventionListGamePackageInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidGameInterventionListGamePackageInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidGameInterventionList.GamePackageInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidGameInterventionListGamePackageInfoWriter, "perfetto.protos.AndroidGameInterventionList.GamePackageInfo");
 impl AndroidGameInterventionListGamePackageInfoWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn uid(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -152,8 +130,6 @@ impl AndroidGameInterventionListGamePackageInfoWriter<'_> {
         rt::message_raw::<4>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -15,20 +15,12 @@ pub struct AndroidLogPacket {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidLogPacket`]; dropping it closes the message.
-pub struct AndroidLogPacketWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidLogPacketWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidLogPacket";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidLogPacketWriter, "perfetto.protos.AndroidLogPacket");
 impl AndroidLogPacketWriter<'_> {
     #[inline] pub fn events(&mut self) -> AndroidLogPacketLogEventWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn events_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
     #[inline] pub fn stats(&mut self) -> AndroidLogPacketStatsWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn stats_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -69,13 +61,7 @@ pub struct AndroidLogPacketLogEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidLogPacketLogEvent`]; dropping it closes the message.
-pub struct AndroidLogPacketLogEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidLogPacketLogEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidLogPacket.LogEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidLogPacketLogEventWriter, "perfetto.protos.AndroidLogPacket.LogEvent");
 impl AndroidLogPacketLogEventWriter<'_> {
     #[inline] pub fn log_id(&mut self, value: crate::AndroidLogId) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -93,8 +79,6 @@ impl AndroidLogPacketLogEventWriter<'_> {
     #[inline] pub fn message(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
     #[inline] pub fn args(&mut self) -> AndroidLogPacketLogEventArgWriter<'_> { rt::message::<9, _>(&mut self.s) }
     #[inline] pub fn args_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<9>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -151,20 +135,12 @@ pub enum AndroidLogPacketLogEventArgValue {
     #[pb(string, 4)] StringValue(String),
 }
 
-/// Writes a [`AndroidLogPacketLogEventArg`]; dropping it closes the message.
-pub struct AndroidLogPacketLogEventArgWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidLogPacketLogEventArgWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidLogPacket.LogEvent.Arg";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidLogPacketLogEventArgWriter, "perfetto.protos.AndroidLogPacket.LogEvent.Arg");
 impl AndroidLogPacketLogEventArgWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     #[inline] pub fn float_value(&mut self, value: f32) -> &mut Self { rt::float::<3>(&mut self.s, value); self }
     #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -203,19 +179,11 @@ pub struct AndroidLogPacketStats {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidLogPacketStats`]; dropping it closes the message.
-pub struct AndroidLogPacketStatsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidLogPacketStatsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidLogPacket.Stats";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidLogPacketStatsWriter, "perfetto.protos.AndroidLogPacket.Stats");
 impl AndroidLogPacketStatsWriter<'_> {
     #[inline] pub fn num_total(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn num_failed(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn num_skipped(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

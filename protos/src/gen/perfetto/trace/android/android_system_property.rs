@@ -14,20 +14,12 @@ pub struct AndroidSystemProperty {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidSystemProperty`]; dropping it closes the message.
-pub struct AndroidSystemPropertyWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidSystemPropertyWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidSystemProperty";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidSystemPropertyWriter, "perfetto.protos.AndroidSystemProperty");
 impl AndroidSystemPropertyWriter<'_> {
     #[inline] pub fn values(&mut self) -> AndroidSystemPropertyPropertyValueWriter<'_> {
         rt::message::<1, _>(&mut self.s)
     }
     #[inline] pub fn values_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -55,18 +47,10 @@ pub struct AndroidSystemPropertyPropertyValue {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidSystemPropertyPropertyValue`]; dropping it closes the message.
-pub struct AndroidSystemPropertyPropertyValueWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidSystemPropertyPropertyValueWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidSystemProperty.PropertyValue";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidSystemPropertyPropertyValueWriter, "perfetto.protos.AndroidSystemProperty.PropertyValue");
 impl AndroidSystemPropertyPropertyValueWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -16,13 +16,7 @@ pub struct CpuPerUidData {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CpuPerUidData`]; dropping it closes the message.
-pub struct CpuPerUidDataWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CpuPerUidDataWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CpuPerUidData";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CpuPerUidDataWriter, "perfetto.protos.CpuPerUidData");
 impl CpuPerUidDataWriter<'_> {
     #[inline] pub fn cluster_count(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn uid(&mut self, values: impl IntoIterator<Item = u32>) -> &mut Self {
@@ -33,8 +27,6 @@ impl CpuPerUidDataWriter<'_> {
         rt::packed_uint64::<3>(&mut self.s, values);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

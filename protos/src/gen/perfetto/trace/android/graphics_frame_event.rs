@@ -57,13 +57,7 @@ pub struct GraphicsFrameEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GraphicsFrameEvent`]; dropping it closes the message.
-pub struct GraphicsFrameEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GraphicsFrameEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GraphicsFrameEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GraphicsFrameEventWriter, "perfetto.protos.GraphicsFrameEvent");
 impl GraphicsFrameEventWriter<'_> {
     #[inline] pub fn buffer_event(&mut self) -> GraphicsFrameEventBufferEventWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -72,8 +66,6 @@ impl GraphicsFrameEventWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -104,13 +96,7 @@ pub struct GraphicsFrameEventBufferEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GraphicsFrameEventBufferEvent`]; dropping it closes the message.
-pub struct GraphicsFrameEventBufferEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GraphicsFrameEventBufferEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GraphicsFrameEvent.BufferEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GraphicsFrameEventBufferEventWriter, "perfetto.protos.GraphicsFrameEvent.BufferEvent");
 impl GraphicsFrameEventBufferEventWriter<'_> {
     #[inline] pub fn frame_number(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: GraphicsFrameEventBufferEventType) -> &mut Self {
@@ -120,8 +106,6 @@ impl GraphicsFrameEventBufferEventWriter<'_> {
     #[inline] pub fn layer_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn duration_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn buffer_id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -15,18 +15,10 @@ pub struct InitialDisplayState {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InitialDisplayState`]; dropping it closes the message.
-pub struct InitialDisplayStateWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InitialDisplayStateWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InitialDisplayState";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InitialDisplayStateWriter, "perfetto.protos.InitialDisplayState");
 impl InitialDisplayStateWriter<'_> {
     #[inline] pub fn display_state(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn brightness(&mut self, value: f64) -> &mut Self { rt::double::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -38,13 +38,7 @@ pub struct KernelWakelockData {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KernelWakelockData`]; dropping it closes the message.
-pub struct KernelWakelockDataWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KernelWakelockDataWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KernelWakelockData";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KernelWakelockDataWriter, "perfetto.protos.KernelWakelockData");
 impl KernelWakelockDataWriter<'_> {
     #[inline] pub fn wakelock(&mut self) -> KernelWakelockDataWakelockWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn wakelock_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
@@ -60,8 +54,6 @@ impl KernelWakelockDataWriter<'_> {
         self
     }
     #[inline] pub fn error_flags(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -100,13 +92,7 @@ pub struct KernelWakelockDataWakelock {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KernelWakelockDataWakelock`]; dropping it closes the message.
-pub struct KernelWakelockDataWakelockWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KernelWakelockDataWakelockWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KernelWakelockData.Wakelock";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KernelWakelockDataWakelockWriter, "perfetto.protos.KernelWakelockData.Wakelock");
 impl KernelWakelockDataWakelockWriter<'_> {
     #[inline] pub fn wakelock_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn wakelock_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -114,8 +100,6 @@ impl KernelWakelockDataWakelockWriter<'_> {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -16,20 +16,12 @@ pub struct PackagesList {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PackagesList`]; dropping it closes the message.
-pub struct PackagesListWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PackagesListWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PackagesList";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PackagesListWriter, "perfetto.protos.PackagesList");
 impl PackagesListWriter<'_> {
     #[inline] pub fn packages(&mut self) -> PackagesListPackageInfoWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn packages_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
     #[inline] pub fn parse_error(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
     #[inline] pub fn read_error(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -68,13 +60,7 @@ pub struct PackagesListPackageInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PackagesListPackageInfo`]; dropping it closes the message.
-pub struct PackagesListPackageInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PackagesListPackageInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PackagesList.PackageInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PackagesListPackageInfoWriter, "perfetto.protos.PackagesList.PackageInfo");
 impl PackagesListPackageInfoWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn uid(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -84,8 +70,6 @@ impl PackagesListPackageInfoWriter<'_> {
         self
     }
     #[inline] pub fn version_code(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -15,13 +15,7 @@ pub struct PixelModemEvents {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PixelModemEvents`]; dropping it closes the message.
-pub struct PixelModemEventsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PixelModemEventsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PixelModemEvents";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PixelModemEventsWriter, "perfetto.protos.PixelModemEvents");
 impl PixelModemEventsWriter<'_> {
     #[inline] pub fn events(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
     #[inline] pub fn events_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
@@ -29,8 +23,6 @@ impl PixelModemEventsWriter<'_> {
         self
     }
     #[inline] pub fn event_time_nanos(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -61,21 +53,13 @@ pub struct PixelModemTokenDatabase {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PixelModemTokenDatabase`]; dropping it closes the message.
-pub struct PixelModemTokenDatabaseWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PixelModemTokenDatabaseWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PixelModemTokenDatabase";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PixelModemTokenDatabaseWriter, "perfetto.protos.PixelModemTokenDatabase");
 impl PixelModemTokenDatabaseWriter<'_> {
     #[inline] pub fn database(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
     #[inline] pub fn database_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
         rt::bytes_gather::<1>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -15,19 +15,11 @@ pub struct AndroidUserList {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidUserList`]; dropping it closes the message.
-pub struct AndroidUserListWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidUserListWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidUserList";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidUserListWriter, "perfetto.protos.AndroidUserList");
 impl AndroidUserListWriter<'_> {
     #[inline] pub fn users(&mut self) -> AndroidUserListUserInfoWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn users_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
     #[inline] pub fn error(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -61,18 +53,10 @@ pub struct AndroidUserListUserInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidUserListUserInfo`]; dropping it closes the message.
-pub struct AndroidUserListUserInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidUserListUserInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidUserList.UserInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidUserListUserInfoWriter, "perfetto.protos.AndroidUserList.UserInfo");
 impl AndroidUserListUserInfoWriter<'_> {
     #[inline] pub fn r#type(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

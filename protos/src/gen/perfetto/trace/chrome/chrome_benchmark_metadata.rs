@@ -22,13 +22,7 @@ pub struct ChromeBenchmarkMetadata {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeBenchmarkMetadata`]; dropping it closes the message.
-pub struct ChromeBenchmarkMetadataWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeBenchmarkMetadataWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeBenchmarkMetadata";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeBenchmarkMetadataWriter, "perfetto.protos.ChromeBenchmarkMetadata");
 impl ChromeBenchmarkMetadataWriter<'_> {
     #[inline] pub fn benchmark_start_time_us(&mut self, value: i64) -> &mut Self {
         rt::int64::<1>(&mut self.s, value);
@@ -45,8 +39,6 @@ impl ChromeBenchmarkMetadataWriter<'_> {
     #[inline] pub fn story_tags(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
     #[inline] pub fn story_run_index(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
     #[inline] pub fn had_failures(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

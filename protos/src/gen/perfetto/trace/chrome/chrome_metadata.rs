@@ -71,13 +71,7 @@ pub struct ChromeMetadataPacket {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeMetadataPacket`]; dropping it closes the message.
-pub struct ChromeMetadataPacketWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeMetadataPacketWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeMetadataPacket";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeMetadataPacketWriter, "perfetto.protos.ChromeMetadataPacket");
 impl ChromeMetadataPacketWriter<'_> {
     #[inline] pub fn background_tracing_metadata(
         &mut self,
@@ -107,8 +101,6 @@ impl ChromeMetadataPacketWriter<'_> {
     #[inline] pub fn app_version(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
     #[inline] pub fn channel(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn os_name(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -158,18 +150,10 @@ pub struct ChromeMetadataPacketFinchHash {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeMetadataPacketFinchHash`]; dropping it closes the message.
-pub struct ChromeMetadataPacketFinchHashWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeMetadataPacketFinchHashWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeMetadataPacket.FinchHash";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeMetadataPacketFinchHashWriter, "perfetto.protos.ChromeMetadataPacket.FinchHash");
 impl ChromeMetadataPacketFinchHashWriter<'_> {
     #[inline] pub fn name(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn group(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -202,13 +186,7 @@ pub struct BackgroundTracingMetadata {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BackgroundTracingMetadata`]; dropping it closes the message.
-pub struct BackgroundTracingMetadataWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BackgroundTracingMetadataWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BackgroundTracingMetadata";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BackgroundTracingMetadataWriter, "perfetto.protos.BackgroundTracingMetadata");
 impl BackgroundTracingMetadataWriter<'_> {
     #[inline] pub fn triggered_rule(&mut self) -> BackgroundTracingMetadataTriggerRuleWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -228,8 +206,6 @@ impl BackgroundTracingMetadataWriter<'_> {
         rt::fixed32::<3>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -271,13 +247,7 @@ pub struct BackgroundTracingMetadataTriggerRule {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BackgroundTracingMetadataTriggerRule`]; dropping it closes the message.
-pub struct BackgroundTracingMetadataTriggerRuleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BackgroundTracingMetadataTriggerRuleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BackgroundTracingMetadata.TriggerRule";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BackgroundTracingMetadataTriggerRuleWriter, "perfetto.protos.BackgroundTracingMetadata.TriggerRule");
 impl BackgroundTracingMetadataTriggerRuleWriter<'_> {
     #[inline] pub fn trigger_type(
         &mut self,
@@ -305,8 +275,6 @@ impl BackgroundTracingMetadataTriggerRuleWriter<'_> {
         self
     }
     #[inline] pub fn name_hash(&mut self, value: u32) -> &mut Self { rt::fixed32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -355,13 +323,7 @@ pub struct BackgroundTracingMetadataTriggerRuleHistogramRule {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BackgroundTracingMetadataTriggerRuleHistogramRule`]; dropping it closes the message.
-pub struct BackgroundTracingMetadataTriggerRuleHistogramRuleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BackgroundTracingMetadataTriggerRuleHistogramRuleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BackgroundTracingMetadataTriggerRuleHistogramRuleWriter, "perfetto.protos.BackgroundTracingMetadata.TriggerRule.HistogramRule");
 impl BackgroundTracingMetadataTriggerRuleHistogramRuleWriter<'_> {
     #[inline] pub fn histogram_name_hash(&mut self, value: u64) -> &mut Self {
         rt::fixed64::<1>(&mut self.s, value);
@@ -375,8 +337,6 @@ impl BackgroundTracingMetadataTriggerRuleHistogramRuleWriter<'_> {
         rt::int64::<3>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -410,13 +370,7 @@ pub struct BackgroundTracingMetadataTriggerRuleNamedRule {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BackgroundTracingMetadataTriggerRuleNamedRule`]; dropping it closes the message.
-pub struct BackgroundTracingMetadataTriggerRuleNamedRuleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BackgroundTracingMetadataTriggerRuleNamedRuleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BackgroundTracingMetadataTriggerRuleNamedRuleWriter, "perfetto.protos.BackgroundTracingMetadata.TriggerRule.NamedRule");
 impl BackgroundTracingMetadataTriggerRuleNamedRuleWriter<'_> {
     #[inline] pub fn event_type(
         &mut self,
@@ -429,8 +383,6 @@ impl BackgroundTracingMetadataTriggerRuleNamedRuleWriter<'_> {
         rt::fixed64::<2>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

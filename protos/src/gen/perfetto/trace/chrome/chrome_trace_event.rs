@@ -56,13 +56,7 @@ pub struct ChromeTracedValue {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeTracedValue`]; dropping it closes the message.
-pub struct ChromeTracedValueWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeTracedValueWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeTracedValue";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeTracedValueWriter, "perfetto.protos.ChromeTracedValue");
 impl ChromeTracedValueWriter<'_> {
     #[inline] pub fn nested_type(&mut self, value: ChromeTracedValueNestedType) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -83,8 +77,6 @@ impl ChromeTracedValueWriter<'_> {
     #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<6>(&mut self.s, value); self }
     #[inline] pub fn bool_value(&mut self, value: bool) -> &mut Self { rt::bool::<7>(&mut self.s, value); self }
     #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -130,18 +122,10 @@ pub struct ChromeStringTableEntry {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeStringTableEntry`]; dropping it closes the message.
-pub struct ChromeStringTableEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeStringTableEntryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeStringTableEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeStringTableEntryWriter, "perfetto.protos.ChromeStringTableEntry");
 impl ChromeStringTableEntryWriter<'_> {
     #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn index(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -187,13 +171,7 @@ pub struct ChromeTraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeTraceEvent`]; dropping it closes the message.
-pub struct ChromeTraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeTraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeTraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeTraceEventWriter, "perfetto.protos.ChromeTraceEvent");
 impl ChromeTraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
@@ -218,8 +196,6 @@ impl ChromeTraceEventWriter<'_> {
         rt::uint32::<16>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -296,13 +272,7 @@ pub enum ChromeTraceEventArgValue {
     #[pb(message, 10)] TracedValue(ChromeTracedValue),
 }
 
-/// Writes a [`ChromeTraceEventArg`]; dropping it closes the message.
-pub struct ChromeTraceEventArgWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeTraceEventArgWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeTraceEvent.Arg";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeTraceEventArgWriter, "perfetto.protos.ChromeTraceEvent.Arg");
 impl ChromeTraceEventArgWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn bool_value(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
@@ -318,8 +288,6 @@ impl ChromeTraceEventArgWriter<'_> {
         self
     }
     #[inline] pub fn name_index(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -379,21 +347,13 @@ pub enum ChromeMetadataValue {
     #[pb(string, 5)] JsonValue(String),
 }
 
-/// Writes a [`ChromeMetadata`]; dropping it closes the message.
-pub struct ChromeMetadataWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeMetadataWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeMetadata";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeMetadataWriter, "perfetto.protos.ChromeMetadata");
 impl ChromeMetadataWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn bool_value(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
     #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
     #[inline] pub fn json_value(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -433,21 +393,13 @@ pub struct ChromeLegacyJsonTrace {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeLegacyJsonTrace`]; dropping it closes the message.
-pub struct ChromeLegacyJsonTraceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeLegacyJsonTraceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeLegacyJsonTrace";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeLegacyJsonTraceWriter, "perfetto.protos.ChromeLegacyJsonTrace");
 impl ChromeLegacyJsonTraceWriter<'_> {
     #[inline] pub fn r#type(&mut self, value: ChromeLegacyJsonTraceTraceType) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
     #[inline] pub fn data(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -484,13 +436,7 @@ pub struct ChromeEventBundle {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeEventBundle`]; dropping it closes the message.
-pub struct ChromeEventBundleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeEventBundleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeEventBundle";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeEventBundleWriter, "perfetto.protos.ChromeEventBundle");
 impl ChromeEventBundleWriter<'_> {
     #[inline] pub fn trace_events(&mut self) -> ChromeTraceEventWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn trace_events_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -515,8 +461,6 @@ impl ChromeEventBundleWriter<'_> {
         rt::message_raw::<5>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -14,13 +14,7 @@ pub struct ChromeTrigger {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeTrigger`]; dropping it closes the message.
-pub struct ChromeTriggerWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeTriggerWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeTrigger";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeTriggerWriter, "perfetto.protos.ChromeTrigger");
 impl ChromeTriggerWriter<'_> {
     #[inline] pub fn trigger_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn trigger_name_hash(&mut self, value: u32) -> &mut Self {
@@ -28,8 +22,6 @@ impl ChromeTriggerWriter<'_> {
         self
     }
     #[inline] pub fn flow_id(&mut self, value: u64) -> &mut Self { rt::fixed64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

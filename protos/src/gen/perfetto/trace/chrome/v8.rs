@@ -206,13 +206,7 @@ pub enum V8StringEncodedString {
     #[pb(bytes, 3)] Utf16Be(Vec<u8>),
 }
 
-/// Writes a [`V8String`]; dropping it closes the message.
-pub struct V8StringWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for V8StringWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.V8String";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(V8StringWriter, "perfetto.protos.V8String");
 impl V8StringWriter<'_> {
     #[inline] pub fn latin1(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
     #[inline] pub fn latin1_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
@@ -229,8 +223,6 @@ impl V8StringWriter<'_> {
         rt::bytes_gather::<3>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -273,13 +265,7 @@ pub enum InternedV8StringEncodedString {
     #[pb(bytes, 4)] Utf16Be(Vec<u8>),
 }
 
-/// Writes a [`InternedV8String`]; dropping it closes the message.
-pub struct InternedV8StringWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InternedV8StringWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InternedV8String";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InternedV8StringWriter, "perfetto.protos.InternedV8String");
 impl InternedV8StringWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn latin1(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
@@ -297,8 +283,6 @@ impl InternedV8StringWriter<'_> {
         rt::bytes_gather::<4>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -339,13 +323,7 @@ pub struct InternedV8JsScript {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InternedV8JsScript`]; dropping it closes the message.
-pub struct InternedV8JsScriptWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InternedV8JsScriptWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InternedV8JsScript";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InternedV8JsScriptWriter, "perfetto.protos.InternedV8JsScript");
 impl InternedV8JsScriptWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn script_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -357,8 +335,6 @@ impl InternedV8JsScriptWriter<'_> {
     #[inline] pub fn name_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<4>(&mut self.s, body); self }
     #[inline] pub fn source(&mut self) -> V8StringWriter<'_> { rt::message::<5, _>(&mut self.s) }
     #[inline] pub fn source_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -398,13 +374,7 @@ pub struct InternedV8WasmScript {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InternedV8WasmScript`]; dropping it closes the message.
-pub struct InternedV8WasmScriptWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InternedV8WasmScriptWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InternedV8WasmScript";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InternedV8WasmScriptWriter, "perfetto.protos.InternedV8WasmScript");
 impl InternedV8WasmScriptWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn script_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -414,8 +384,6 @@ impl InternedV8WasmScriptWriter<'_> {
         rt::bytes_gather::<4>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -457,13 +425,7 @@ pub struct InternedV8JsFunction {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InternedV8JsFunction`]; dropping it closes the message.
-pub struct InternedV8JsFunctionWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InternedV8JsFunctionWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InternedV8JsFunction";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InternedV8JsFunctionWriter, "perfetto.protos.InternedV8JsFunction");
 impl InternedV8JsFunctionWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn v8_js_function_name_iid(&mut self, value: u64) -> &mut Self {
@@ -479,8 +441,6 @@ impl InternedV8JsFunctionWriter<'_> {
     #[inline] pub fn byte_offset(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn line(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn column(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -528,13 +488,7 @@ pub struct InternedV8Isolate {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InternedV8Isolate`]; dropping it closes the message.
-pub struct InternedV8IsolateWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InternedV8IsolateWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InternedV8Isolate";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InternedV8IsolateWriter, "perfetto.protos.InternedV8Isolate");
 impl InternedV8IsolateWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -552,8 +506,6 @@ impl InternedV8IsolateWriter<'_> {
         rt::uint64::<6>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -595,13 +547,7 @@ pub struct InternedV8IsolateCodeRange {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InternedV8IsolateCodeRange`]; dropping it closes the message.
-pub struct InternedV8IsolateCodeRangeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InternedV8IsolateCodeRangeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InternedV8Isolate.CodeRange";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InternedV8IsolateCodeRangeWriter, "perfetto.protos.InternedV8Isolate.CodeRange");
 impl InternedV8IsolateCodeRangeWriter<'_> {
     #[inline] pub fn base_address(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -610,8 +556,6 @@ impl InternedV8IsolateCodeRangeWriter<'_> {
         self
     }
     #[inline] pub fn is_process_wide(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -670,13 +614,7 @@ pub enum V8JsCodeSourceMap {
     #[pb(bytes, 11)] InlinedBytecodePositions(Vec<u8>),
 }
 
-/// Writes a [`V8JsCode`]; dropping it closes the message.
-pub struct V8JsCodeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for V8JsCodeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.V8JsCode";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(V8JsCodeWriter, "perfetto.protos.V8JsCode");
 impl V8JsCodeWriter<'_> {
     #[inline] pub fn v8_isolate_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -724,8 +662,6 @@ impl V8JsCodeWriter<'_> {
         rt::bytes_gather::<11>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -786,13 +722,7 @@ pub struct V8InternalCode {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`V8InternalCode`]; dropping it closes the message.
-pub struct V8InternalCodeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for V8InternalCodeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.V8InternalCode";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(V8InternalCodeWriter, "perfetto.protos.V8InternalCode");
 impl V8InternalCodeWriter<'_> {
     #[inline] pub fn v8_isolate_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -812,8 +742,6 @@ impl V8InternalCodeWriter<'_> {
         rt::bytes_gather::<8>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -864,13 +792,7 @@ pub struct V8WasmCode {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`V8WasmCode`]; dropping it closes the message.
-pub struct V8WasmCodeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for V8WasmCodeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.V8WasmCode";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(V8WasmCodeWriter, "perfetto.protos.V8WasmCode");
 impl V8WasmCodeWriter<'_> {
     #[inline] pub fn v8_isolate_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -897,8 +819,6 @@ impl V8WasmCodeWriter<'_> {
         rt::bytes_gather::<9>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -948,13 +868,7 @@ pub struct V8RegExpCode {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`V8RegExpCode`]; dropping it closes the message.
-pub struct V8RegExpCodeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for V8RegExpCodeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.V8RegExpCode";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(V8RegExpCodeWriter, "perfetto.protos.V8RegExpCode");
 impl V8RegExpCodeWriter<'_> {
     #[inline] pub fn v8_isolate_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -970,8 +884,6 @@ impl V8RegExpCodeWriter<'_> {
         rt::bytes_gather::<6>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1023,13 +935,7 @@ pub enum V8CodeMoveToInstructions {
     #[pb(bytes, 7)] ToBytecode(Vec<u8>),
 }
 
-/// Writes a [`V8CodeMove`]; dropping it closes the message.
-pub struct V8CodeMoveWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for V8CodeMoveWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.V8CodeMove";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(V8CodeMoveWriter, "perfetto.protos.V8CodeMove");
 impl V8CodeMoveWriter<'_> {
     #[inline] pub fn isolate_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -1055,8 +961,6 @@ impl V8CodeMoveWriter<'_> {
         rt::bytes_gather::<7>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1099,17 +1003,9 @@ pub struct V8CodeDefaults {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`V8CodeDefaults`]; dropping it closes the message.
-pub struct V8CodeDefaultsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for V8CodeDefaultsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.V8CodeDefaults";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(V8CodeDefaultsWriter, "perfetto.protos.V8CodeDefaults");
 impl V8CodeDefaultsWriter<'_> {
     #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -236,13 +236,7 @@ pub enum CSwitchEtwEventOldThreadStateEnumOrInt {
     #[pb(sint32, 13)] OldThreadStateInt(i32),
 }
 
-/// Writes a [`CSwitchEtwEvent`]; dropping it closes the message.
-pub struct CSwitchEtwEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CSwitchEtwEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CSwitchEtwEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CSwitchEtwEventWriter, "perfetto.protos.CSwitchEtwEvent");
 impl CSwitchEtwEventWriter<'_> {
     #[inline] pub fn new_thread_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn old_thread_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -296,8 +290,6 @@ impl CSwitchEtwEventWriter<'_> {
         rt::uint32::<10>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -393,13 +385,7 @@ pub enum ReadyThreadEtwEventFlagEnumOrInt {
     #[pb(int32, 6)] FlagInt(i32),
 }
 
-/// Writes a [`ReadyThreadEtwEvent`]; dropping it closes the message.
-pub struct ReadyThreadEtwEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ReadyThreadEtwEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ReadyThreadEtwEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ReadyThreadEtwEventWriter, "perfetto.protos.ReadyThreadEtwEvent");
 impl ReadyThreadEtwEventWriter<'_> {
     #[inline] pub fn t_thread_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn adjust_reason(
@@ -416,8 +402,6 @@ impl ReadyThreadEtwEventWriter<'_> {
         self
     }
     #[inline] pub fn flag_int(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -479,13 +463,7 @@ pub struct MemInfoEtwEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MemInfoEtwEvent`]; dropping it closes the message.
-pub struct MemInfoEtwEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MemInfoEtwEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MemInfoEtwEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MemInfoEtwEventWriter, "perfetto.protos.MemInfoEtwEvent");
 impl MemInfoEtwEventWriter<'_> {
     #[inline] pub fn priority_levels(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn zero_page_count(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -524,8 +502,6 @@ impl MemInfoEtwEventWriter<'_> {
         rt::uint64::<13>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -586,13 +562,7 @@ pub struct FileIoCreateEtwEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FileIoCreateEtwEvent`]; dropping it closes the message.
-pub struct FileIoCreateEtwEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FileIoCreateEtwEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FileIoCreateEtwEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FileIoCreateEtwEventWriter, "perfetto.protos.FileIoCreateEtwEvent");
 impl FileIoCreateEtwEventWriter<'_> {
     #[inline] pub fn irp_ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn file_object(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -601,8 +571,6 @@ impl FileIoCreateEtwEventWriter<'_> {
     #[inline] pub fn file_attributes(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn share_access(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn open_path(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -651,13 +619,7 @@ pub struct FileIoDirEnumEtwEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FileIoDirEnumEtwEvent`]; dropping it closes the message.
-pub struct FileIoDirEnumEtwEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FileIoDirEnumEtwEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FileIoDirEnumEtwEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FileIoDirEnumEtwEventWriter, "perfetto.protos.FileIoDirEnumEtwEvent");
 impl FileIoDirEnumEtwEventWriter<'_> {
     #[inline] pub fn irp_ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn file_object(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -668,8 +630,6 @@ impl FileIoDirEnumEtwEventWriter<'_> {
     #[inline] pub fn file_index(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn file_name(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
     #[inline] pub fn opcode(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -720,13 +680,7 @@ pub struct FileIoInfoEtwEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FileIoInfoEtwEvent`]; dropping it closes the message.
-pub struct FileIoInfoEtwEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FileIoInfoEtwEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FileIoInfoEtwEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FileIoInfoEtwEventWriter, "perfetto.protos.FileIoInfoEtwEvent");
 impl FileIoInfoEtwEventWriter<'_> {
     #[inline] pub fn irp_ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn file_object(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -735,8 +689,6 @@ impl FileIoInfoEtwEventWriter<'_> {
     #[inline] pub fn ttid(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn info_class(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn opcode(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -784,13 +736,7 @@ pub struct FileIoReadWriteEtwEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FileIoReadWriteEtwEvent`]; dropping it closes the message.
-pub struct FileIoReadWriteEtwEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FileIoReadWriteEtwEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FileIoReadWriteEtwEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FileIoReadWriteEtwEventWriter, "perfetto.protos.FileIoReadWriteEtwEvent");
 impl FileIoReadWriteEtwEventWriter<'_> {
     #[inline] pub fn offset(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn irp_ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -800,8 +746,6 @@ impl FileIoReadWriteEtwEventWriter<'_> {
     #[inline] pub fn io_size(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn io_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn opcode(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -848,21 +792,13 @@ pub struct FileIoSimpleOpEtwEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FileIoSimpleOpEtwEvent`]; dropping it closes the message.
-pub struct FileIoSimpleOpEtwEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FileIoSimpleOpEtwEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FileIoSimpleOpEtwEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FileIoSimpleOpEtwEventWriter, "perfetto.protos.FileIoSimpleOpEtwEvent");
 impl FileIoSimpleOpEtwEventWriter<'_> {
     #[inline] pub fn irp_ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn file_object(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn file_key(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn ttid(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn opcode(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -901,19 +837,11 @@ pub struct FileIoOpEndEtwEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FileIoOpEndEtwEvent`]; dropping it closes the message.
-pub struct FileIoOpEndEtwEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FileIoOpEndEtwEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FileIoOpEndEtwEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FileIoOpEndEtwEventWriter, "perfetto.protos.FileIoOpEndEtwEvent");
 impl FileIoOpEndEtwEventWriter<'_> {
     #[inline] pub fn irp_ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn extra_info(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn nt_status(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -953,13 +881,7 @@ pub struct FileIoPathOperationEtwEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FileIoPathOperationEtwEvent`]; dropping it closes the message.
-pub struct FileIoPathOperationEtwEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FileIoPathOperationEtwEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FileIoPathOperationEtwEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FileIoPathOperationEtwEventWriter, "perfetto.protos.FileIoPathOperationEtwEvent");
 impl FileIoPathOperationEtwEventWriter<'_> {
     #[inline] pub fn irp_ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn file_object(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -969,8 +891,6 @@ impl FileIoPathOperationEtwEventWriter<'_> {
     #[inline] pub fn info_class(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn file_name(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
     #[inline] pub fn opcode(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1014,18 +934,10 @@ pub struct StackWalkEtwEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StackWalkEtwEvent`]; dropping it closes the message.
-pub struct StackWalkEtwEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StackWalkEtwEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StackWalkEtwEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(StackWalkEtwEventWriter, "perfetto.protos.StackWalkEtwEvent");
 impl StackWalkEtwEventWriter<'_> {
     #[inline] pub fn trigger(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn callstack_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1064,13 +976,7 @@ pub struct DiskIoEtwEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DiskIoEtwEvent`]; dropping it closes the message.
-pub struct DiskIoEtwEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DiskIoEtwEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DiskIoEtwEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DiskIoEtwEventWriter, "perfetto.protos.DiskIoEtwEvent");
 impl DiskIoEtwEventWriter<'_> {
     #[inline] pub fn disk_number(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn irp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -1081,8 +987,6 @@ impl DiskIoEtwEventWriter<'_> {
     #[inline] pub fn response_time(&mut self, value: i64) -> &mut Self { rt::int64::<7>(&mut self.s, value); self }
     #[inline] pub fn issuing_thread_id(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
     #[inline] pub fn opcode(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -35,13 +35,7 @@ pub enum EtwTraceEventEvent {
     #[pb(message, 15)] DiskIo(crate::DiskIoEtwEvent),
 }
 
-/// Writes a [`EtwTraceEvent`]; dropping it closes the message.
-pub struct EtwTraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for EtwTraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.EtwTraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(EtwTraceEventWriter, "perfetto.protos.EtwTraceEvent");
 impl EtwTraceEventWriter<'_> {
     #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn c_switch(&mut self) -> crate::CSwitchEtwEventWriter<'_> { rt::message::<2, _>(&mut self.s) }
@@ -113,8 +107,6 @@ impl EtwTraceEventWriter<'_> {
     #[inline] pub fn disk_io_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<15>(&mut self.s, body); self }
     #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn thread_id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -15,19 +15,11 @@ pub struct EtwTraceEventBundle {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`EtwTraceEventBundle`]; dropping it closes the message.
-pub struct EtwTraceEventBundleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for EtwTraceEventBundleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.EtwTraceEventBundle";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(EtwTraceEventBundleWriter, "perfetto.protos.EtwTraceEventBundle");
 impl EtwTraceEventBundleWriter<'_> {
     #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn event(&mut self) -> crate::EtwTraceEventWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn event_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

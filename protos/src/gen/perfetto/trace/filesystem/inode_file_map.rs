@@ -37,20 +37,12 @@ pub struct InodeFileMap {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InodeFileMap`]; dropping it closes the message.
-pub struct InodeFileMapWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InodeFileMapWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InodeFileMap";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InodeFileMapWriter, "perfetto.protos.InodeFileMap");
 impl InodeFileMapWriter<'_> {
     #[inline] pub fn block_device_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn mount_points(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn entries(&mut self) -> InodeFileMapEntryWriter<'_> { rt::message::<3, _>(&mut self.s) }
     #[inline] pub fn entries_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -87,13 +79,7 @@ pub struct InodeFileMapEntry {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InodeFileMapEntry`]; dropping it closes the message.
-pub struct InodeFileMapEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InodeFileMapEntryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InodeFileMap.Entry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InodeFileMapEntryWriter, "perfetto.protos.InodeFileMap.Entry");
 impl InodeFileMapEntryWriter<'_> {
     #[inline] pub fn inode_number(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn paths(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -101,8 +87,6 @@ impl InodeFileMapEntryWriter<'_> {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -16,19 +16,11 @@ pub struct AndroidFsDatareadEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidFsDatareadEndFtraceEvent`]; dropping it closes the message.
-pub struct AndroidFsDatareadEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidFsDatareadEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidFsDatareadEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidFsDatareadEndFtraceEventWriter, "perfetto.protos.AndroidFsDatareadEndFtraceEvent");
 impl AndroidFsDatareadEndFtraceEventWriter<'_> {
     #[inline] pub fn bytes(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -67,13 +59,7 @@ pub struct AndroidFsDatareadStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidFsDatareadStartFtraceEvent`]; dropping it closes the message.
-pub struct AndroidFsDatareadStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidFsDatareadStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidFsDatareadStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidFsDatareadStartFtraceEventWriter, "perfetto.protos.AndroidFsDatareadStartFtraceEvent");
 impl AndroidFsDatareadStartFtraceEventWriter<'_> {
     #[inline] pub fn bytes(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -82,8 +68,6 @@ impl AndroidFsDatareadStartFtraceEventWriter<'_> {
     #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
     #[inline] pub fn pathbuf(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -126,19 +110,11 @@ pub struct AndroidFsDatawriteEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidFsDatawriteEndFtraceEvent`]; dropping it closes the message.
-pub struct AndroidFsDatawriteEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidFsDatawriteEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidFsDatawriteEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidFsDatawriteEndFtraceEventWriter, "perfetto.protos.AndroidFsDatawriteEndFtraceEvent");
 impl AndroidFsDatawriteEndFtraceEventWriter<'_> {
     #[inline] pub fn bytes(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -177,13 +153,7 @@ pub struct AndroidFsDatawriteStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidFsDatawriteStartFtraceEvent`]; dropping it closes the message.
-pub struct AndroidFsDatawriteStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidFsDatawriteStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidFsDatawriteStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidFsDatawriteStartFtraceEventWriter, "perfetto.protos.AndroidFsDatawriteStartFtraceEvent");
 impl AndroidFsDatawriteStartFtraceEventWriter<'_> {
     #[inline] pub fn bytes(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -192,8 +162,6 @@ impl AndroidFsDatawriteStartFtraceEventWriter<'_> {
     #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
     #[inline] pub fn pathbuf(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -236,19 +204,11 @@ pub struct AndroidFsFsyncEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidFsFsyncEndFtraceEvent`]; dropping it closes the message.
-pub struct AndroidFsFsyncEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidFsFsyncEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidFsFsyncEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidFsFsyncEndFtraceEventWriter, "perfetto.protos.AndroidFsFsyncEndFtraceEvent");
 impl AndroidFsFsyncEndFtraceEventWriter<'_> {
     #[inline] pub fn bytes(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -285,21 +245,13 @@ pub struct AndroidFsFsyncStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidFsFsyncStartFtraceEvent`]; dropping it closes the message.
-pub struct AndroidFsFsyncStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidFsFsyncStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidFsFsyncStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidFsFsyncStartFtraceEventWriter, "perfetto.protos.AndroidFsFsyncStartFtraceEvent");
 impl AndroidFsFsyncStartFtraceEventWriter<'_> {
     #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn i_size(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn pathbuf(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -22,13 +22,7 @@ pub struct BclIrqTriggerFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BclIrqTriggerFtraceEvent`]; dropping it closes the message.
-pub struct BclIrqTriggerFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BclIrqTriggerFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BclIrqTriggerFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BclIrqTriggerFtraceEventWriter, "perfetto.protos.BclIrqTriggerFtraceEvent");
 impl BclIrqTriggerFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn throttle(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -39,8 +33,6 @@ impl BclIrqTriggerFtraceEventWriter<'_> {
     #[inline] pub fn gpu_limit(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
     #[inline] pub fn voltage(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
     #[inline] pub fn capacity(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -20,13 +20,7 @@ pub struct BinderTransactionFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BinderTransactionFtraceEvent`]; dropping it closes the message.
-pub struct BinderTransactionFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BinderTransactionFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BinderTransactionFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BinderTransactionFtraceEventWriter, "perfetto.protos.BinderTransactionFtraceEvent");
 impl BinderTransactionFtraceEventWriter<'_> {
     #[inline] pub fn debug_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn target_node(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -35,8 +29,6 @@ impl BinderTransactionFtraceEventWriter<'_> {
     #[inline] pub fn reply(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
     #[inline] pub fn code(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -77,17 +69,9 @@ pub struct BinderTransactionReceivedFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BinderTransactionReceivedFtraceEvent`]; dropping it closes the message.
-pub struct BinderTransactionReceivedFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BinderTransactionReceivedFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BinderTransactionReceivedFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BinderTransactionReceivedFtraceEventWriter, "perfetto.protos.BinderTransactionReceivedFtraceEvent");
 impl BinderTransactionReceivedFtraceEventWriter<'_> {
     #[inline] pub fn debug_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -118,21 +102,13 @@ pub struct BinderSetPriorityFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BinderSetPriorityFtraceEvent`]; dropping it closes the message.
-pub struct BinderSetPriorityFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BinderSetPriorityFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BinderSetPriorityFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BinderSetPriorityFtraceEventWriter, "perfetto.protos.BinderSetPriorityFtraceEvent");
 impl BinderSetPriorityFtraceEventWriter<'_> {
     #[inline] pub fn proc(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn thread(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn old_prio(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn new_prio(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn desired_prio(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -169,17 +145,9 @@ pub struct BinderLockFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BinderLockFtraceEvent`]; dropping it closes the message.
-pub struct BinderLockFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BinderLockFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BinderLockFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BinderLockFtraceEventWriter, "perfetto.protos.BinderLockFtraceEvent");
 impl BinderLockFtraceEventWriter<'_> {
     #[inline] pub fn tag(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -206,17 +174,9 @@ pub struct BinderLockedFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BinderLockedFtraceEvent`]; dropping it closes the message.
-pub struct BinderLockedFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BinderLockedFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BinderLockedFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BinderLockedFtraceEventWriter, "perfetto.protos.BinderLockedFtraceEvent");
 impl BinderLockedFtraceEventWriter<'_> {
     #[inline] pub fn tag(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -243,17 +203,9 @@ pub struct BinderUnlockFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BinderUnlockFtraceEvent`]; dropping it closes the message.
-pub struct BinderUnlockFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BinderUnlockFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BinderUnlockFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BinderUnlockFtraceEventWriter, "perfetto.protos.BinderUnlockFtraceEvent");
 impl BinderUnlockFtraceEventWriter<'_> {
     #[inline] pub fn tag(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -283,13 +235,7 @@ pub struct BinderTransactionAllocBufFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BinderTransactionAllocBufFtraceEvent`]; dropping it closes the message.
-pub struct BinderTransactionAllocBufFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BinderTransactionAllocBufFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BinderTransactionAllocBufFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BinderTransactionAllocBufFtraceEventWriter, "perfetto.protos.BinderTransactionAllocBufFtraceEvent");
 impl BinderTransactionAllocBufFtraceEventWriter<'_> {
     #[inline] pub fn data_size(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn debug_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -298,8 +244,6 @@ impl BinderTransactionAllocBufFtraceEventWriter<'_> {
         rt::uint64::<4>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -334,17 +278,9 @@ pub struct BinderCommandFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BinderCommandFtraceEvent`]; dropping it closes the message.
-pub struct BinderCommandFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BinderCommandFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BinderCommandFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BinderCommandFtraceEventWriter, "perfetto.protos.BinderCommandFtraceEvent");
 impl BinderCommandFtraceEventWriter<'_> {
     #[inline] pub fn cmd(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -371,17 +307,9 @@ pub struct BinderReturnFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BinderReturnFtraceEvent`]; dropping it closes the message.
-pub struct BinderReturnFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BinderReturnFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BinderReturnFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BinderReturnFtraceEventWriter, "perfetto.protos.BinderReturnFtraceEvent");
 impl BinderReturnFtraceEventWriter<'_> {
     #[inline] pub fn cmd(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

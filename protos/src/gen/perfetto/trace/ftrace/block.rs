@@ -20,13 +20,7 @@ pub struct BlockRqIssueFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockRqIssueFtraceEvent`]; dropping it closes the message.
-pub struct BlockRqIssueFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockRqIssueFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockRqIssueFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockRqIssueFtraceEventWriter, "perfetto.protos.BlockRqIssueFtraceEvent");
 impl BlockRqIssueFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -35,8 +29,6 @@ impl BlockRqIssueFtraceEventWriter<'_> {
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
     #[inline] pub fn cmd(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -81,21 +73,13 @@ pub struct BlockBioBackmergeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockBioBackmergeFtraceEvent`]; dropping it closes the message.
-pub struct BlockBioBackmergeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockBioBackmergeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockBioBackmergeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockBioBackmergeFtraceEventWriter, "perfetto.protos.BlockBioBackmergeFtraceEvent");
 impl BlockBioBackmergeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -136,21 +120,13 @@ pub struct BlockBioBounceFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockBioBounceFtraceEvent`]; dropping it closes the message.
-pub struct BlockBioBounceFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockBioBounceFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockBioBounceFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockBioBounceFtraceEventWriter, "perfetto.protos.BlockBioBounceFtraceEvent");
 impl BlockBioBounceFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -191,21 +167,13 @@ pub struct BlockBioCompleteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockBioCompleteFtraceEvent`]; dropping it closes the message.
-pub struct BlockBioCompleteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockBioCompleteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockBioCompleteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockBioCompleteFtraceEventWriter, "perfetto.protos.BlockBioCompleteFtraceEvent");
 impl BlockBioCompleteFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn error(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -246,21 +214,13 @@ pub struct BlockBioFrontmergeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockBioFrontmergeFtraceEvent`]; dropping it closes the message.
-pub struct BlockBioFrontmergeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockBioFrontmergeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockBioFrontmergeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockBioFrontmergeFtraceEventWriter, "perfetto.protos.BlockBioFrontmergeFtraceEvent");
 impl BlockBioFrontmergeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -301,21 +261,13 @@ pub struct BlockBioQueueFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockBioQueueFtraceEvent`]; dropping it closes the message.
-pub struct BlockBioQueueFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockBioQueueFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockBioQueueFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockBioQueueFtraceEventWriter, "perfetto.protos.BlockBioQueueFtraceEvent");
 impl BlockBioQueueFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -357,13 +309,7 @@ pub struct BlockBioRemapFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockBioRemapFtraceEvent`]; dropping it closes the message.
-pub struct BlockBioRemapFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockBioRemapFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockBioRemapFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockBioRemapFtraceEventWriter, "perfetto.protos.BlockBioRemapFtraceEvent");
 impl BlockBioRemapFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -371,8 +317,6 @@ impl BlockBioRemapFtraceEventWriter<'_> {
     #[inline] pub fn old_dev(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn old_sector(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -413,19 +357,11 @@ pub struct BlockDirtyBufferFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockDirtyBufferFtraceEvent`]; dropping it closes the message.
-pub struct BlockDirtyBufferFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockDirtyBufferFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockDirtyBufferFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockDirtyBufferFtraceEventWriter, "perfetto.protos.BlockDirtyBufferFtraceEvent");
 impl BlockDirtyBufferFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -462,21 +398,13 @@ pub struct BlockGetrqFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockGetrqFtraceEvent`]; dropping it closes the message.
-pub struct BlockGetrqFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockGetrqFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockGetrqFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockGetrqFtraceEventWriter, "perfetto.protos.BlockGetrqFtraceEvent");
 impl BlockGetrqFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -513,17 +441,9 @@ pub struct BlockPlugFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockPlugFtraceEvent`]; dropping it closes the message.
-pub struct BlockPlugFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockPlugFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockPlugFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockPlugFtraceEventWriter, "perfetto.protos.BlockPlugFtraceEvent");
 impl BlockPlugFtraceEventWriter<'_> {
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -555,13 +475,7 @@ pub struct BlockRqAbortFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockRqAbortFtraceEvent`]; dropping it closes the message.
-pub struct BlockRqAbortFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockRqAbortFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockRqAbortFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockRqAbortFtraceEventWriter, "perfetto.protos.BlockRqAbortFtraceEvent");
 impl BlockRqAbortFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -569,8 +483,6 @@ impl BlockRqAbortFtraceEventWriter<'_> {
     #[inline] pub fn errors(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
     #[inline] pub fn cmd(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -615,13 +527,7 @@ pub struct BlockRqCompleteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockRqCompleteFtraceEvent`]; dropping it closes the message.
-pub struct BlockRqCompleteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockRqCompleteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockRqCompleteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockRqCompleteFtraceEventWriter, "perfetto.protos.BlockRqCompleteFtraceEvent");
 impl BlockRqCompleteFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -630,8 +536,6 @@ impl BlockRqCompleteFtraceEventWriter<'_> {
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
     #[inline] pub fn cmd(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
     #[inline] pub fn error(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -678,13 +582,7 @@ pub struct BlockRqInsertFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockRqInsertFtraceEvent`]; dropping it closes the message.
-pub struct BlockRqInsertFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockRqInsertFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockRqInsertFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockRqInsertFtraceEventWriter, "perfetto.protos.BlockRqInsertFtraceEvent");
 impl BlockRqInsertFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -693,8 +591,6 @@ impl BlockRqInsertFtraceEventWriter<'_> {
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
     #[inline] pub fn cmd(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -741,13 +637,7 @@ pub struct BlockRqRemapFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockRqRemapFtraceEvent`]; dropping it closes the message.
-pub struct BlockRqRemapFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockRqRemapFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockRqRemapFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockRqRemapFtraceEventWriter, "perfetto.protos.BlockRqRemapFtraceEvent");
 impl BlockRqRemapFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -756,8 +646,6 @@ impl BlockRqRemapFtraceEventWriter<'_> {
     #[inline] pub fn old_sector(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn nr_bios(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -803,13 +691,7 @@ pub struct BlockRqRequeueFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockRqRequeueFtraceEvent`]; dropping it closes the message.
-pub struct BlockRqRequeueFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockRqRequeueFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockRqRequeueFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockRqRequeueFtraceEventWriter, "perfetto.protos.BlockRqRequeueFtraceEvent");
 impl BlockRqRequeueFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -817,8 +699,6 @@ impl BlockRqRequeueFtraceEventWriter<'_> {
     #[inline] pub fn errors(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
     #[inline] pub fn cmd(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -861,21 +741,13 @@ pub struct BlockSleeprqFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockSleeprqFtraceEvent`]; dropping it closes the message.
-pub struct BlockSleeprqFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockSleeprqFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockSleeprqFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockSleeprqFtraceEventWriter, "perfetto.protos.BlockSleeprqFtraceEvent");
 impl BlockSleeprqFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn nr_sector(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -916,21 +788,13 @@ pub struct BlockSplitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockSplitFtraceEvent`]; dropping it closes the message.
-pub struct BlockSplitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockSplitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockSplitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockSplitFtraceEventWriter, "perfetto.protos.BlockSplitFtraceEvent");
 impl BlockSplitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn new_sector(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -969,19 +833,11 @@ pub struct BlockTouchBufferFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockTouchBufferFtraceEvent`]; dropping it closes the message.
-pub struct BlockTouchBufferFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockTouchBufferFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockTouchBufferFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockTouchBufferFtraceEventWriter, "perfetto.protos.BlockTouchBufferFtraceEvent");
 impl BlockTouchBufferFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1015,18 +871,10 @@ pub struct BlockUnplugFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockUnplugFtraceEvent`]; dropping it closes the message.
-pub struct BlockUnplugFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockUnplugFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockUnplugFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockUnplugFtraceEventWriter, "perfetto.protos.BlockUnplugFtraceEvent");
 impl BlockUnplugFtraceEventWriter<'_> {
     #[inline] pub fn nr_rq(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1064,13 +912,7 @@ pub struct BlockIoStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockIoStartFtraceEvent`]; dropping it closes the message.
-pub struct BlockIoStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockIoStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockIoStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockIoStartFtraceEventWriter, "perfetto.protos.BlockIoStartFtraceEvent");
 impl BlockIoStartFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -1080,8 +922,6 @@ impl BlockIoStartFtraceEventWriter<'_> {
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
     #[inline] pub fn cmd(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1131,13 +971,7 @@ pub struct BlockIoDoneFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BlockIoDoneFtraceEvent`]; dropping it closes the message.
-pub struct BlockIoDoneFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BlockIoDoneFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BlockIoDoneFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BlockIoDoneFtraceEventWriter, "perfetto.protos.BlockIoDoneFtraceEvent");
 impl BlockIoDoneFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -1147,8 +981,6 @@ impl BlockIoDoneFtraceEventWriter<'_> {
     #[inline] pub fn rwbs(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
     #[inline] pub fn cmd(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -20,13 +20,7 @@ pub struct CgroupAttachTaskFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CgroupAttachTaskFtraceEvent`]; dropping it closes the message.
-pub struct CgroupAttachTaskFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CgroupAttachTaskFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CgroupAttachTaskFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CgroupAttachTaskFtraceEventWriter, "perfetto.protos.CgroupAttachTaskFtraceEvent");
 impl CgroupAttachTaskFtraceEventWriter<'_> {
     #[inline] pub fn dst_root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn dst_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -35,8 +29,6 @@ impl CgroupAttachTaskFtraceEventWriter<'_> {
     #[inline] pub fn cname(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
     #[inline] pub fn dst_level(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn dst_path(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -81,21 +73,13 @@ pub struct CgroupMkdirFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CgroupMkdirFtraceEvent`]; dropping it closes the message.
-pub struct CgroupMkdirFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CgroupMkdirFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CgroupMkdirFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CgroupMkdirFtraceEventWriter, "perfetto.protos.CgroupMkdirFtraceEvent");
 impl CgroupMkdirFtraceEventWriter<'_> {
     #[inline] pub fn root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn cname(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -134,19 +118,11 @@ pub struct CgroupRemountFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CgroupRemountFtraceEvent`]; dropping it closes the message.
-pub struct CgroupRemountFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CgroupRemountFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CgroupRemountFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CgroupRemountFtraceEventWriter, "perfetto.protos.CgroupRemountFtraceEvent");
 impl CgroupRemountFtraceEventWriter<'_> {
     #[inline] pub fn root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn ss_mask(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -183,21 +159,13 @@ pub struct CgroupRmdirFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CgroupRmdirFtraceEvent`]; dropping it closes the message.
-pub struct CgroupRmdirFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CgroupRmdirFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CgroupRmdirFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CgroupRmdirFtraceEventWriter, "perfetto.protos.CgroupRmdirFtraceEvent");
 impl CgroupRmdirFtraceEventWriter<'_> {
     #[inline] pub fn root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn cname(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -240,13 +208,7 @@ pub struct CgroupTransferTasksFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CgroupTransferTasksFtraceEvent`]; dropping it closes the message.
-pub struct CgroupTransferTasksFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CgroupTransferTasksFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CgroupTransferTasksFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CgroupTransferTasksFtraceEventWriter, "perfetto.protos.CgroupTransferTasksFtraceEvent");
 impl CgroupTransferTasksFtraceEventWriter<'_> {
     #[inline] pub fn dst_root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn dst_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -255,8 +217,6 @@ impl CgroupTransferTasksFtraceEventWriter<'_> {
     #[inline] pub fn cname(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
     #[inline] pub fn dst_level(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn dst_path(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -299,19 +259,11 @@ pub struct CgroupDestroyRootFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CgroupDestroyRootFtraceEvent`]; dropping it closes the message.
-pub struct CgroupDestroyRootFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CgroupDestroyRootFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CgroupDestroyRootFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CgroupDestroyRootFtraceEventWriter, "perfetto.protos.CgroupDestroyRootFtraceEvent");
 impl CgroupDestroyRootFtraceEventWriter<'_> {
     #[inline] pub fn root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn ss_mask(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -348,21 +300,13 @@ pub struct CgroupReleaseFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CgroupReleaseFtraceEvent`]; dropping it closes the message.
-pub struct CgroupReleaseFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CgroupReleaseFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CgroupReleaseFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CgroupReleaseFtraceEventWriter, "perfetto.protos.CgroupReleaseFtraceEvent");
 impl CgroupReleaseFtraceEventWriter<'_> {
     #[inline] pub fn root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn cname(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -403,21 +347,13 @@ pub struct CgroupRenameFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CgroupRenameFtraceEvent`]; dropping it closes the message.
-pub struct CgroupRenameFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CgroupRenameFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CgroupRenameFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CgroupRenameFtraceEventWriter, "perfetto.protos.CgroupRenameFtraceEvent");
 impl CgroupRenameFtraceEventWriter<'_> {
     #[inline] pub fn root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn cname(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -456,19 +392,11 @@ pub struct CgroupSetupRootFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CgroupSetupRootFtraceEvent`]; dropping it closes the message.
-pub struct CgroupSetupRootFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CgroupSetupRootFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CgroupSetupRootFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CgroupSetupRootFtraceEventWriter, "perfetto.protos.CgroupSetupRootFtraceEvent");
 impl CgroupSetupRootFtraceEventWriter<'_> {
     #[inline] pub fn root(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn ss_mask(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

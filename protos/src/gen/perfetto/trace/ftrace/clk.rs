@@ -14,17 +14,9 @@ pub struct ClkEnableFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ClkEnableFtraceEvent`]; dropping it closes the message.
-pub struct ClkEnableFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ClkEnableFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ClkEnableFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ClkEnableFtraceEventWriter, "perfetto.protos.ClkEnableFtraceEvent");
 impl ClkEnableFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -51,17 +43,9 @@ pub struct ClkDisableFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ClkDisableFtraceEvent`]; dropping it closes the message.
-pub struct ClkDisableFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ClkDisableFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ClkDisableFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ClkDisableFtraceEventWriter, "perfetto.protos.ClkDisableFtraceEvent");
 impl ClkDisableFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -89,18 +73,10 @@ pub struct ClkSetRateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ClkSetRateFtraceEvent`]; dropping it closes the message.
-pub struct ClkSetRateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ClkSetRateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ClkSetRateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ClkSetRateFtraceEventWriter, "perfetto.protos.ClkSetRateFtraceEvent");
 impl ClkSetRateFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn rate(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

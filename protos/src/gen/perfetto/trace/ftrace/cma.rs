@@ -16,19 +16,11 @@ pub struct CmaAllocStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CmaAllocStartFtraceEvent`]; dropping it closes the message.
-pub struct CmaAllocStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CmaAllocStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CmaAllocStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CmaAllocStartFtraceEventWriter, "perfetto.protos.CmaAllocStartFtraceEvent");
 impl CmaAllocStartFtraceEventWriter<'_> {
     #[inline] pub fn align(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn count(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -70,13 +62,7 @@ pub struct CmaAllocInfoFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CmaAllocInfoFtraceEvent`]; dropping it closes the message.
-pub struct CmaAllocInfoFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CmaAllocInfoFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CmaAllocInfoFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CmaAllocInfoFtraceEventWriter, "perfetto.protos.CmaAllocInfoFtraceEvent");
 impl CmaAllocInfoFtraceEventWriter<'_> {
     #[inline] pub fn align(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn count(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -88,8 +74,6 @@ impl CmaAllocInfoFtraceEventWriter<'_> {
     #[inline] pub fn nr_migrated(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
     #[inline] pub fn nr_reclaimed(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
     #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -141,13 +125,7 @@ pub struct CmaAllocFinishFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CmaAllocFinishFtraceEvent`]; dropping it closes the message.
-pub struct CmaAllocFinishFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CmaAllocFinishFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CmaAllocFinishFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CmaAllocFinishFtraceEventWriter, "perfetto.protos.CmaAllocFinishFtraceEvent");
 impl CmaAllocFinishFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -155,8 +133,6 @@ impl CmaAllocFinishFtraceEventWriter<'_> {
     #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn align(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn errorno(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

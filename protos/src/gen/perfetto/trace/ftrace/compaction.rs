@@ -18,21 +18,13 @@ pub struct MmCompactionBeginFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmCompactionBeginFtraceEvent`]; dropping it closes the message.
-pub struct MmCompactionBeginFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmCompactionBeginFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmCompactionBeginFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmCompactionBeginFtraceEventWriter, "perfetto.protos.MmCompactionBeginFtraceEvent");
 impl MmCompactionBeginFtraceEventWriter<'_> {
     #[inline] pub fn zone_start(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn migrate_pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn free_pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn zone_end(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn sync(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -74,13 +66,7 @@ pub struct MmCompactionDeferCompactionFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmCompactionDeferCompactionFtraceEvent`]; dropping it closes the message.
-pub struct MmCompactionDeferCompactionFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmCompactionDeferCompactionFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmCompactionDeferCompactionFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmCompactionDeferCompactionFtraceEventWriter, "perfetto.protos.MmCompactionDeferCompactionFtraceEvent");
 impl MmCompactionDeferCompactionFtraceEventWriter<'_> {
     #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn idx(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -88,8 +74,6 @@ impl MmCompactionDeferCompactionFtraceEventWriter<'_> {
     #[inline] pub fn considered(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn defer_shift(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn order_failed(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -133,13 +117,7 @@ pub struct MmCompactionDeferredFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmCompactionDeferredFtraceEvent`]; dropping it closes the message.
-pub struct MmCompactionDeferredFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmCompactionDeferredFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmCompactionDeferredFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmCompactionDeferredFtraceEventWriter, "perfetto.protos.MmCompactionDeferredFtraceEvent");
 impl MmCompactionDeferredFtraceEventWriter<'_> {
     #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn idx(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -147,8 +125,6 @@ impl MmCompactionDeferredFtraceEventWriter<'_> {
     #[inline] pub fn considered(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn defer_shift(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn order_failed(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -192,13 +168,7 @@ pub struct MmCompactionDeferResetFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmCompactionDeferResetFtraceEvent`]; dropping it closes the message.
-pub struct MmCompactionDeferResetFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmCompactionDeferResetFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmCompactionDeferResetFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmCompactionDeferResetFtraceEventWriter, "perfetto.protos.MmCompactionDeferResetFtraceEvent");
 impl MmCompactionDeferResetFtraceEventWriter<'_> {
     #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn idx(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -206,8 +176,6 @@ impl MmCompactionDeferResetFtraceEventWriter<'_> {
     #[inline] pub fn considered(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn defer_shift(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn order_failed(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -251,13 +219,7 @@ pub struct MmCompactionEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmCompactionEndFtraceEvent`]; dropping it closes the message.
-pub struct MmCompactionEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmCompactionEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmCompactionEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmCompactionEndFtraceEventWriter, "perfetto.protos.MmCompactionEndFtraceEvent");
 impl MmCompactionEndFtraceEventWriter<'_> {
     #[inline] pub fn zone_start(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn migrate_pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -265,8 +227,6 @@ impl MmCompactionEndFtraceEventWriter<'_> {
     #[inline] pub fn zone_end(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn sync(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn status(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -308,20 +268,12 @@ pub struct MmCompactionFinishedFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmCompactionFinishedFtraceEvent`]; dropping it closes the message.
-pub struct MmCompactionFinishedFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmCompactionFinishedFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmCompactionFinishedFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmCompactionFinishedFtraceEventWriter, "perfetto.protos.MmCompactionFinishedFtraceEvent");
 impl MmCompactionFinishedFtraceEventWriter<'_> {
     #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn idx(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -359,20 +311,12 @@ pub struct MmCompactionIsolateFreepagesFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmCompactionIsolateFreepagesFtraceEvent`]; dropping it closes the message.
-pub struct MmCompactionIsolateFreepagesFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmCompactionIsolateFreepagesFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmCompactionIsolateFreepagesFtraceEventWriter, "perfetto.protos.MmCompactionIsolateFreepagesFtraceEvent");
 impl MmCompactionIsolateFreepagesFtraceEventWriter<'_> {
     #[inline] pub fn start_pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn end_pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn nr_scanned(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn nr_taken(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -410,20 +354,12 @@ pub struct MmCompactionIsolateMigratepagesFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmCompactionIsolateMigratepagesFtraceEvent`]; dropping it closes the message.
-pub struct MmCompactionIsolateMigratepagesFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmCompactionIsolateMigratepagesFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmCompactionIsolateMigratepagesFtraceEventWriter, "perfetto.protos.MmCompactionIsolateMigratepagesFtraceEvent");
 impl MmCompactionIsolateMigratepagesFtraceEventWriter<'_> {
     #[inline] pub fn start_pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn end_pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn nr_scanned(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn nr_taken(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -458,17 +394,9 @@ pub struct MmCompactionKcompactdSleepFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmCompactionKcompactdSleepFtraceEvent`]; dropping it closes the message.
-pub struct MmCompactionKcompactdSleepFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmCompactionKcompactdSleepFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmCompactionKcompactdSleepFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmCompactionKcompactdSleepFtraceEventWriter, "perfetto.protos.MmCompactionKcompactdSleepFtraceEvent");
 impl MmCompactionKcompactdSleepFtraceEventWriter<'_> {
     #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -498,20 +426,12 @@ pub struct MmCompactionKcompactdWakeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmCompactionKcompactdWakeFtraceEvent`]; dropping it closes the message.
-pub struct MmCompactionKcompactdWakeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmCompactionKcompactdWakeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmCompactionKcompactdWakeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmCompactionKcompactdWakeFtraceEventWriter, "perfetto.protos.MmCompactionKcompactdWakeFtraceEvent");
 impl MmCompactionKcompactdWakeFtraceEventWriter<'_> {
     #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn classzone_idx(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn highest_zoneidx(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -547,18 +467,10 @@ pub struct MmCompactionMigratepagesFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmCompactionMigratepagesFtraceEvent`]; dropping it closes the message.
-pub struct MmCompactionMigratepagesFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmCompactionMigratepagesFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmCompactionMigratepagesFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmCompactionMigratepagesFtraceEventWriter, "perfetto.protos.MmCompactionMigratepagesFtraceEvent");
 impl MmCompactionMigratepagesFtraceEventWriter<'_> {
     #[inline] pub fn nr_migrated(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn nr_failed(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -592,20 +504,12 @@ pub struct MmCompactionSuitableFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmCompactionSuitableFtraceEvent`]; dropping it closes the message.
-pub struct MmCompactionSuitableFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmCompactionSuitableFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmCompactionSuitableFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmCompactionSuitableFtraceEventWriter, "perfetto.protos.MmCompactionSuitableFtraceEvent");
 impl MmCompactionSuitableFtraceEventWriter<'_> {
     #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn idx(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -643,20 +547,12 @@ pub struct MmCompactionTryToCompactPagesFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmCompactionTryToCompactPagesFtraceEvent`]; dropping it closes the message.
-pub struct MmCompactionTryToCompactPagesFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmCompactionTryToCompactPagesFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmCompactionTryToCompactPagesFtraceEventWriter, "perfetto.protos.MmCompactionTryToCompactPagesFtraceEvent");
 impl MmCompactionTryToCompactPagesFtraceEventWriter<'_> {
     #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn gfp_mask(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -694,20 +590,12 @@ pub struct MmCompactionWakeupKcompactdFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmCompactionWakeupKcompactdFtraceEvent`]; dropping it closes the message.
-pub struct MmCompactionWakeupKcompactdFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmCompactionWakeupKcompactdFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmCompactionWakeupKcompactdFtraceEventWriter, "perfetto.protos.MmCompactionWakeupKcompactdFtraceEvent");
 impl MmCompactionWakeupKcompactdFtraceEventWriter<'_> {
     #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn classzone_idx(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn highest_zoneidx(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -16,19 +16,11 @@ pub struct ParamSetValueCpmFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ParamSetValueCpmFtraceEvent`]; dropping it closes the message.
-pub struct ParamSetValueCpmFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ParamSetValueCpmFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ParamSetValueCpmFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ParamSetValueCpmFtraceEventWriter, "perfetto.protos.ParamSetValueCpmFtraceEvent");
 impl ParamSetValueCpmFtraceEventWriter<'_> {
     #[inline] pub fn body(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -17,20 +17,12 @@ pub struct CpuhpExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CpuhpExitFtraceEvent`]; dropping it closes the message.
-pub struct CpuhpExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CpuhpExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CpuhpExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CpuhpExitFtraceEventWriter, "perfetto.protos.CpuhpExitFtraceEvent");
 impl CpuhpExitFtraceEventWriter<'_> {
     #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn idx(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn state(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -68,20 +60,12 @@ pub struct CpuhpMultiEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CpuhpMultiEnterFtraceEvent`]; dropping it closes the message.
-pub struct CpuhpMultiEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CpuhpMultiEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CpuhpMultiEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CpuhpMultiEnterFtraceEventWriter, "perfetto.protos.CpuhpMultiEnterFtraceEvent");
 impl CpuhpMultiEnterFtraceEventWriter<'_> {
     #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn fun(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn idx(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn target(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -119,20 +103,12 @@ pub struct CpuhpEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CpuhpEnterFtraceEvent`]; dropping it closes the message.
-pub struct CpuhpEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CpuhpEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CpuhpEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CpuhpEnterFtraceEventWriter, "perfetto.protos.CpuhpEnterFtraceEvent");
 impl CpuhpEnterFtraceEventWriter<'_> {
     #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn fun(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn idx(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn target(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -170,20 +146,12 @@ pub struct CpuhpLatencyFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CpuhpLatencyFtraceEvent`]; dropping it closes the message.
-pub struct CpuhpLatencyFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CpuhpLatencyFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CpuhpLatencyFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CpuhpLatencyFtraceEventWriter, "perfetto.protos.CpuhpLatencyFtraceEvent");
 impl CpuhpLatencyFtraceEventWriter<'_> {
     #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn state(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn time(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -221,20 +189,12 @@ pub struct CpuhpPauseFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CpuhpPauseFtraceEvent`]; dropping it closes the message.
-pub struct CpuhpPauseFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CpuhpPauseFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CpuhpPauseFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CpuhpPauseFtraceEventWriter, "perfetto.protos.CpuhpPauseFtraceEvent");
 impl CpuhpPauseFtraceEventWriter<'_> {
     #[inline] pub fn active_cpus(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn cpus(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn pause(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn time(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -19,13 +19,7 @@ pub struct CrosEcSensorhubDataFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CrosEcSensorhubDataFtraceEvent`]; dropping it closes the message.
-pub struct CrosEcSensorhubDataFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CrosEcSensorhubDataFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CrosEcSensorhubDataFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CrosEcSensorhubDataFtraceEventWriter, "perfetto.protos.CrosEcSensorhubDataFtraceEvent");
 impl CrosEcSensorhubDataFtraceEventWriter<'_> {
     #[inline] pub fn current_time(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     #[inline] pub fn current_timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
@@ -33,8 +27,6 @@ impl CrosEcSensorhubDataFtraceEventWriter<'_> {
     #[inline] pub fn ec_fifo_timestamp(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn ec_sensor_num(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn fifo_timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -15,18 +15,10 @@ pub struct DcvshFreqFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DcvshFreqFtraceEvent`]; dropping it closes the message.
-pub struct DcvshFreqFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DcvshFreqFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DcvshFreqFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DcvshFreqFtraceEventWriter, "perfetto.protos.DcvshFreqFtraceEvent");
 impl DcvshFreqFtraceEventWriter<'_> {
     #[inline] pub fn cpu(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn freq(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

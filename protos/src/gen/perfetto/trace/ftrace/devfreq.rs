@@ -18,21 +18,13 @@ pub struct DevfreqFrequencyFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DevfreqFrequencyFtraceEvent`]; dropping it closes the message.
-pub struct DevfreqFrequencyFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DevfreqFrequencyFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DevfreqFrequencyFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DevfreqFrequencyFtraceEventWriter, "perfetto.protos.DevfreqFrequencyFtraceEvent");
 impl DevfreqFrequencyFtraceEventWriter<'_> {
     #[inline] pub fn dev_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn freq(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn prev_freq(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn busy_time(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn total_time(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -17,20 +17,12 @@ pub struct DmaFenceInitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DmaFenceInitFtraceEvent`]; dropping it closes the message.
-pub struct DmaFenceInitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DmaFenceInitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DmaFenceInitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DmaFenceInitFtraceEventWriter, "perfetto.protos.DmaFenceInitFtraceEvent");
 impl DmaFenceInitFtraceEventWriter<'_> {
     #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -68,20 +60,12 @@ pub struct DmaFenceEmitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DmaFenceEmitFtraceEvent`]; dropping it closes the message.
-pub struct DmaFenceEmitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DmaFenceEmitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DmaFenceEmitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DmaFenceEmitFtraceEventWriter, "perfetto.protos.DmaFenceEmitFtraceEvent");
 impl DmaFenceEmitFtraceEventWriter<'_> {
     #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -119,20 +103,12 @@ pub struct DmaFenceSignaledFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DmaFenceSignaledFtraceEvent`]; dropping it closes the message.
-pub struct DmaFenceSignaledFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DmaFenceSignaledFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DmaFenceSignaledFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DmaFenceSignaledFtraceEventWriter, "perfetto.protos.DmaFenceSignaledFtraceEvent");
 impl DmaFenceSignaledFtraceEventWriter<'_> {
     #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -170,20 +146,12 @@ pub struct DmaFenceWaitStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DmaFenceWaitStartFtraceEvent`]; dropping it closes the message.
-pub struct DmaFenceWaitStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DmaFenceWaitStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DmaFenceWaitStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DmaFenceWaitStartFtraceEventWriter, "perfetto.protos.DmaFenceWaitStartFtraceEvent");
 impl DmaFenceWaitStartFtraceEventWriter<'_> {
     #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -221,20 +189,12 @@ pub struct DmaFenceWaitEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DmaFenceWaitEndFtraceEvent`]; dropping it closes the message.
-pub struct DmaFenceWaitEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DmaFenceWaitEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DmaFenceWaitEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DmaFenceWaitEndFtraceEventWriter, "perfetto.protos.DmaFenceWaitEndFtraceEvent");
 impl DmaFenceWaitEndFtraceEventWriter<'_> {
     #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

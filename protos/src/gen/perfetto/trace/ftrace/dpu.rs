@@ -19,13 +19,7 @@ pub struct DpuTracingMarkWriteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DpuTracingMarkWriteFtraceEvent`]; dropping it closes the message.
-pub struct DpuTracingMarkWriteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DpuTracingMarkWriteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DpuTracingMarkWriteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DpuTracingMarkWriteFtraceEventWriter, "perfetto.protos.DpuTracingMarkWriteFtraceEvent");
 impl DpuTracingMarkWriteFtraceEventWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn trace_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -33,8 +27,6 @@ impl DpuTracingMarkWriteFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -74,18 +66,10 @@ pub struct DpuDsiCmdFifoStatusFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DpuDsiCmdFifoStatusFtraceEvent`]; dropping it closes the message.
-pub struct DpuDsiCmdFifoStatusFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DpuDsiCmdFifoStatusFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DpuDsiCmdFifoStatusFtraceEventWriter, "perfetto.protos.DpuDsiCmdFifoStatusFtraceEvent");
 impl DpuDsiCmdFifoStatusFtraceEventWriter<'_> {
     #[inline] pub fn header(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn payload(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -117,13 +101,7 @@ pub struct DpuDsiRxFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DpuDsiRxFtraceEvent`]; dropping it closes the message.
-pub struct DpuDsiRxFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DpuDsiRxFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DpuDsiRxFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DpuDsiRxFtraceEventWriter, "perfetto.protos.DpuDsiRxFtraceEvent");
 impl DpuDsiRxFtraceEventWriter<'_> {
     #[inline] pub fn cmd(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn rx_buf(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<3>(&mut self.s, value); self }
@@ -131,8 +109,6 @@ impl DpuDsiRxFtraceEventWriter<'_> {
         rt::bytes_gather::<3>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -166,13 +142,7 @@ pub struct DpuDsiTxFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DpuDsiTxFtraceEvent`]; dropping it closes the message.
-pub struct DpuDsiTxFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DpuDsiTxFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DpuDsiTxFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DpuDsiTxFtraceEventWriter, "perfetto.protos.DpuDsiTxFtraceEvent");
 impl DpuDsiTxFtraceEventWriter<'_> {
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn last(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
@@ -182,8 +152,6 @@ impl DpuDsiTxFtraceEventWriter<'_> {
         rt::bytes_gather::<5>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -220,19 +188,11 @@ pub struct DpuDispDpuUnderrunFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DpuDispDpuUnderrunFtraceEvent`]; dropping it closes the message.
-pub struct DpuDispDpuUnderrunFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DpuDispDpuUnderrunFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DpuDispDpuUnderrunFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DpuDispDpuUnderrunFtraceEventWriter, "perfetto.protos.DpuDispDpuUnderrunFtraceEvent");
 impl DpuDispDpuUnderrunFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn frames_pending(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn vsync_count(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -267,19 +227,11 @@ pub struct DpuDispVblankIrqEnableFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DpuDispVblankIrqEnableFtraceEvent`]; dropping it closes the message.
-pub struct DpuDispVblankIrqEnableFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DpuDispVblankIrqEnableFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DpuDispVblankIrqEnableFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DpuDispVblankIrqEnableFtraceEventWriter, "perfetto.protos.DpuDispVblankIrqEnableFtraceEvent");
 impl DpuDispVblankIrqEnableFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn output_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn enable(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -316,21 +268,13 @@ pub struct DpuDispFrameDoneTimeoutFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DpuDispFrameDoneTimeoutFtraceEvent`]; dropping it closes the message.
-pub struct DpuDispFrameDoneTimeoutFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DpuDispFrameDoneTimeoutFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DpuDispFrameDoneTimeoutFtraceEventWriter, "perfetto.protos.DpuDispFrameDoneTimeoutFtraceEvent");
 impl DpuDispFrameDoneTimeoutFtraceEventWriter<'_> {
     #[inline] pub fn display_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn output_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn frames_pending(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn te_count(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn during_disable(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -370,20 +314,12 @@ pub struct DpuDispFrameStartTimeoutFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DpuDispFrameStartTimeoutFtraceEvent`]; dropping it closes the message.
-pub struct DpuDispFrameStartTimeoutFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DpuDispFrameStartTimeoutFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DpuDispFrameStartTimeoutFtraceEventWriter, "perfetto.protos.DpuDispFrameStartTimeoutFtraceEvent");
 impl DpuDispFrameStartTimeoutFtraceEventWriter<'_> {
     #[inline] pub fn display_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn output_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn frames_pending(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn te_count(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -421,20 +357,12 @@ pub struct DpuDispFrameDoneMissingFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DpuDispFrameDoneMissingFtraceEvent`]; dropping it closes the message.
-pub struct DpuDispFrameDoneMissingFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DpuDispFrameDoneMissingFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DpuDispFrameDoneMissingFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DpuDispFrameDoneMissingFtraceEventWriter, "perfetto.protos.DpuDispFrameDoneMissingFtraceEvent");
 impl DpuDispFrameDoneMissingFtraceEventWriter<'_> {
     #[inline] pub fn display_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn output_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn frames_pending(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn te_count(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -472,20 +400,12 @@ pub struct DpuDispFrameStartMissingFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DpuDispFrameStartMissingFtraceEvent`]; dropping it closes the message.
-pub struct DpuDispFrameStartMissingFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DpuDispFrameStartMissingFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DpuDispFrameStartMissingFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DpuDispFrameStartMissingFtraceEventWriter, "perfetto.protos.DpuDispFrameStartMissingFtraceEvent");
 impl DpuDispFrameStartMissingFtraceEventWriter<'_> {
     #[inline] pub fn display_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn output_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn frames_pending(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn te_count(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -522,19 +442,11 @@ pub struct DpuDispDpuLineUnderrunFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DpuDispDpuLineUnderrunFtraceEvent`]; dropping it closes the message.
-pub struct DpuDispDpuLineUnderrunFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DpuDispDpuLineUnderrunFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DpuDispDpuLineUnderrunFtraceEventWriter, "perfetto.protos.DpuDispDpuLineUnderrunFtraceEvent");
 impl DpuDispDpuLineUnderrunFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn frames_pending(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn vsync_count(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -17,20 +17,12 @@ pub struct DrmVblankEventFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DrmVblankEventFtraceEvent`]; dropping it closes the message.
-pub struct DrmVblankEventFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DrmVblankEventFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DrmVblankEventFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DrmVblankEventFtraceEventWriter, "perfetto.protos.DrmVblankEventFtraceEvent");
 impl DrmVblankEventFtraceEventWriter<'_> {
     #[inline] pub fn crtc(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn high_prec(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn seq(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn time(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -67,19 +59,11 @@ pub struct DrmVblankEventDeliveredFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DrmVblankEventDeliveredFtraceEvent`]; dropping it closes the message.
-pub struct DrmVblankEventDeliveredFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DrmVblankEventDeliveredFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DrmVblankEventDeliveredFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DrmVblankEventDeliveredFtraceEventWriter, "perfetto.protos.DrmVblankEventDeliveredFtraceEvent");
 impl DrmVblankEventDeliveredFtraceEventWriter<'_> {
     #[inline] pub fn crtc(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn file(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn seq(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -21,13 +21,7 @@ pub struct Dwc3AllocRequestFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Dwc3AllocRequestFtraceEvent`]; dropping it closes the message.
-pub struct Dwc3AllocRequestFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Dwc3AllocRequestFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Dwc3AllocRequestFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Dwc3AllocRequestFtraceEventWriter, "perfetto.protos.Dwc3AllocRequestFtraceEvent");
 impl Dwc3AllocRequestFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -37,8 +31,6 @@ impl Dwc3AllocRequestFtraceEventWriter<'_> {
     #[inline] pub fn zero(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn short_not_ok(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
     #[inline] pub fn no_interrupt(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -91,13 +83,7 @@ pub struct Dwc3CompleteTrbFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Dwc3CompleteTrbFtraceEvent`]; dropping it closes the message.
-pub struct Dwc3CompleteTrbFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Dwc3CompleteTrbFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Dwc3CompleteTrbFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Dwc3CompleteTrbFtraceEventWriter, "perfetto.protos.Dwc3CompleteTrbFtraceEvent");
 impl Dwc3CompleteTrbFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn trb(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -110,8 +96,6 @@ impl Dwc3CompleteTrbFtraceEventWriter<'_> {
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
     #[inline] pub fn enqueue(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
     #[inline] pub fn dequeue(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -165,13 +149,7 @@ pub struct Dwc3CtrlReqFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Dwc3CtrlReqFtraceEvent`]; dropping it closes the message.
-pub struct Dwc3CtrlReqFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Dwc3CtrlReqFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Dwc3CtrlReqFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Dwc3CtrlReqFtraceEventWriter, "perfetto.protos.Dwc3CtrlReqFtraceEvent");
 impl Dwc3CtrlReqFtraceEventWriter<'_> {
     #[inline] pub fn bRequestType(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn bRequest(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -179,8 +157,6 @@ impl Dwc3CtrlReqFtraceEventWriter<'_> {
     #[inline] pub fn wIndex(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn wLength(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn str(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -226,13 +202,7 @@ pub struct Dwc3EpDequeueFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Dwc3EpDequeueFtraceEvent`]; dropping it closes the message.
-pub struct Dwc3EpDequeueFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Dwc3EpDequeueFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Dwc3EpDequeueFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Dwc3EpDequeueFtraceEventWriter, "perfetto.protos.Dwc3EpDequeueFtraceEvent");
 impl Dwc3EpDequeueFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -242,8 +212,6 @@ impl Dwc3EpDequeueFtraceEventWriter<'_> {
     #[inline] pub fn zero(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn short_not_ok(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
     #[inline] pub fn no_interrupt(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -293,13 +261,7 @@ pub struct Dwc3EpQueueFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Dwc3EpQueueFtraceEvent`]; dropping it closes the message.
-pub struct Dwc3EpQueueFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Dwc3EpQueueFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Dwc3EpQueueFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Dwc3EpQueueFtraceEventWriter, "perfetto.protos.Dwc3EpQueueFtraceEvent");
 impl Dwc3EpQueueFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -309,8 +271,6 @@ impl Dwc3EpQueueFtraceEventWriter<'_> {
     #[inline] pub fn zero(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn short_not_ok(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
     #[inline] pub fn no_interrupt(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -355,19 +315,11 @@ pub struct Dwc3EventFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Dwc3EventFtraceEvent`]; dropping it closes the message.
-pub struct Dwc3EventFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Dwc3EventFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Dwc3EventFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Dwc3EventFtraceEventWriter, "perfetto.protos.Dwc3EventFtraceEvent");
 impl Dwc3EventFtraceEventWriter<'_> {
     #[inline] pub fn event(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn ep0state(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn str(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -407,13 +359,7 @@ pub struct Dwc3FreeRequestFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Dwc3FreeRequestFtraceEvent`]; dropping it closes the message.
-pub struct Dwc3FreeRequestFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Dwc3FreeRequestFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Dwc3FreeRequestFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Dwc3FreeRequestFtraceEventWriter, "perfetto.protos.Dwc3FreeRequestFtraceEvent");
 impl Dwc3FreeRequestFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -423,8 +369,6 @@ impl Dwc3FreeRequestFtraceEventWriter<'_> {
     #[inline] pub fn zero(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn short_not_ok(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
     #[inline] pub fn no_interrupt(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -472,13 +416,7 @@ pub struct Dwc3GadgetEpCmdFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Dwc3GadgetEpCmdFtraceEvent`]; dropping it closes the message.
-pub struct Dwc3GadgetEpCmdFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Dwc3GadgetEpCmdFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Dwc3GadgetEpCmdFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Dwc3GadgetEpCmdFtraceEventWriter, "perfetto.protos.Dwc3GadgetEpCmdFtraceEvent");
 impl Dwc3GadgetEpCmdFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn cmd(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -486,8 +424,6 @@ impl Dwc3GadgetEpCmdFtraceEventWriter<'_> {
     #[inline] pub fn param1(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn param2(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn cmd_status(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -534,13 +470,7 @@ pub struct Dwc3GadgetEpDisableFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Dwc3GadgetEpDisableFtraceEvent`]; dropping it closes the message.
-pub struct Dwc3GadgetEpDisableFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Dwc3GadgetEpDisableFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Dwc3GadgetEpDisableFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Dwc3GadgetEpDisableFtraceEventWriter, "perfetto.protos.Dwc3GadgetEpDisableFtraceEvent");
 impl Dwc3GadgetEpDisableFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn maxpacket(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -551,8 +481,6 @@ impl Dwc3GadgetEpDisableFtraceEventWriter<'_> {
     #[inline] pub fn direction(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn trb_enqueue(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
     #[inline] pub fn trb_dequeue(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -605,13 +533,7 @@ pub struct Dwc3GadgetEpEnableFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Dwc3GadgetEpEnableFtraceEvent`]; dropping it closes the message.
-pub struct Dwc3GadgetEpEnableFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Dwc3GadgetEpEnableFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Dwc3GadgetEpEnableFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Dwc3GadgetEpEnableFtraceEventWriter, "perfetto.protos.Dwc3GadgetEpEnableFtraceEvent");
 impl Dwc3GadgetEpEnableFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn maxpacket(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -622,8 +544,6 @@ impl Dwc3GadgetEpEnableFtraceEventWriter<'_> {
     #[inline] pub fn direction(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn trb_enqueue(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
     #[inline] pub fn trb_dequeue(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -670,19 +590,11 @@ pub struct Dwc3GadgetGenericCmdFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Dwc3GadgetGenericCmdFtraceEvent`]; dropping it closes the message.
-pub struct Dwc3GadgetGenericCmdFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Dwc3GadgetGenericCmdFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Dwc3GadgetGenericCmdFtraceEventWriter, "perfetto.protos.Dwc3GadgetGenericCmdFtraceEvent");
 impl Dwc3GadgetGenericCmdFtraceEventWriter<'_> {
     #[inline] pub fn cmd(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn param(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn status(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -722,13 +634,7 @@ pub struct Dwc3GadgetGivebackFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Dwc3GadgetGivebackFtraceEvent`]; dropping it closes the message.
-pub struct Dwc3GadgetGivebackFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Dwc3GadgetGivebackFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Dwc3GadgetGivebackFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Dwc3GadgetGivebackFtraceEventWriter, "perfetto.protos.Dwc3GadgetGivebackFtraceEvent");
 impl Dwc3GadgetGivebackFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -738,8 +644,6 @@ impl Dwc3GadgetGivebackFtraceEventWriter<'_> {
     #[inline] pub fn zero(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn short_not_ok(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
     #[inline] pub fn no_interrupt(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -792,13 +696,7 @@ pub struct Dwc3PrepareTrbFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Dwc3PrepareTrbFtraceEvent`]; dropping it closes the message.
-pub struct Dwc3PrepareTrbFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Dwc3PrepareTrbFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Dwc3PrepareTrbFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Dwc3PrepareTrbFtraceEventWriter, "perfetto.protos.Dwc3PrepareTrbFtraceEvent");
 impl Dwc3PrepareTrbFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn trb(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -811,8 +709,6 @@ impl Dwc3PrepareTrbFtraceEventWriter<'_> {
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
     #[inline] pub fn enqueue(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
     #[inline] pub fn dequeue(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -864,20 +760,12 @@ pub struct Dwc3ReadlFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Dwc3ReadlFtraceEvent`]; dropping it closes the message.
-pub struct Dwc3ReadlFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Dwc3ReadlFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Dwc3ReadlFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Dwc3ReadlFtraceEventWriter, "perfetto.protos.Dwc3ReadlFtraceEvent");
 impl Dwc3ReadlFtraceEventWriter<'_> {
     #[inline] pub fn base(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn offset(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn msg(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -915,20 +803,12 @@ pub struct Dwc3WritelFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Dwc3WritelFtraceEvent`]; dropping it closes the message.
-pub struct Dwc3WritelFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Dwc3WritelFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Dwc3WritelFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Dwc3WritelFtraceEventWriter, "perfetto.protos.Dwc3WritelFtraceEvent");
 impl Dwc3WritelFtraceEventWriter<'_> {
     #[inline] pub fn base(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn offset(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn msg(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -18,21 +18,13 @@ pub struct Ext4DaWriteBeginFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4DaWriteBeginFtraceEvent`]; dropping it closes the message.
-pub struct Ext4DaWriteBeginFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4DaWriteBeginFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4DaWriteBeginFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4DaWriteBeginFtraceEventWriter, "perfetto.protos.Ext4DaWriteBeginFtraceEvent");
 impl Ext4DaWriteBeginFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -73,21 +65,13 @@ pub struct Ext4DaWriteEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4DaWriteEndFtraceEvent`]; dropping it closes the message.
-pub struct Ext4DaWriteEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4DaWriteEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4DaWriteEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4DaWriteEndFtraceEventWriter, "perfetto.protos.Ext4DaWriteEndFtraceEvent");
 impl Ext4DaWriteEndFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn copied(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -127,20 +111,12 @@ pub struct Ext4SyncFileEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4SyncFileEnterFtraceEvent`]; dropping it closes the message.
-pub struct Ext4SyncFileEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4SyncFileEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4SyncFileEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4SyncFileEnterFtraceEventWriter, "perfetto.protos.Ext4SyncFileEnterFtraceEvent");
 impl Ext4SyncFileEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn parent(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn datasync(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -177,19 +153,11 @@ pub struct Ext4SyncFileExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4SyncFileExitFtraceEvent`]; dropping it closes the message.
-pub struct Ext4SyncFileExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4SyncFileExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4SyncFileExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4SyncFileExitFtraceEventWriter, "perfetto.protos.Ext4SyncFileExitFtraceEvent");
 impl Ext4SyncFileExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -225,20 +193,12 @@ pub struct Ext4AllocDaBlocksFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4AllocDaBlocksFtraceEvent`]; dropping it closes the message.
-pub struct Ext4AllocDaBlocksFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4AllocDaBlocksFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4AllocDaBlocksFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4AllocDaBlocksFtraceEventWriter, "perfetto.protos.Ext4AllocDaBlocksFtraceEvent");
 impl Ext4AllocDaBlocksFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn data_blocks(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn meta_blocks(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -283,13 +243,7 @@ pub struct Ext4AllocateBlocksFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4AllocateBlocksFtraceEvent`]; dropping it closes the message.
-pub struct Ext4AllocateBlocksFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4AllocateBlocksFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4AllocateBlocksFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4AllocateBlocksFtraceEventWriter, "perfetto.protos.Ext4AllocateBlocksFtraceEvent");
 impl Ext4AllocateBlocksFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -302,8 +256,6 @@ impl Ext4AllocateBlocksFtraceEventWriter<'_> {
     #[inline] pub fn pleft(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
     #[inline] pub fn pright(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -355,20 +307,12 @@ pub struct Ext4AllocateInodeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4AllocateInodeFtraceEvent`]; dropping it closes the message.
-pub struct Ext4AllocateInodeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4AllocateInodeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4AllocateInodeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4AllocateInodeFtraceEventWriter, "perfetto.protos.Ext4AllocateInodeFtraceEvent");
 impl Ext4AllocateInodeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn dir(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -405,19 +349,11 @@ pub struct Ext4BeginOrderedTruncateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4BeginOrderedTruncateFtraceEvent`]; dropping it closes the message.
-pub struct Ext4BeginOrderedTruncateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4BeginOrderedTruncateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4BeginOrderedTruncateFtraceEventWriter, "perfetto.protos.Ext4BeginOrderedTruncateFtraceEvent");
 impl Ext4BeginOrderedTruncateFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn new_size(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -453,20 +389,12 @@ pub struct Ext4CollapseRangeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4CollapseRangeFtraceEvent`]; dropping it closes the message.
-pub struct Ext4CollapseRangeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4CollapseRangeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4CollapseRangeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4CollapseRangeFtraceEventWriter, "perfetto.protos.Ext4CollapseRangeFtraceEvent");
 impl Ext4CollapseRangeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -508,13 +436,7 @@ pub struct Ext4DaReleaseSpaceFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4DaReleaseSpaceFtraceEvent`]; dropping it closes the message.
-pub struct Ext4DaReleaseSpaceFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4DaReleaseSpaceFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4DaReleaseSpaceFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4DaReleaseSpaceFtraceEventWriter, "perfetto.protos.Ext4DaReleaseSpaceFtraceEvent");
 impl Ext4DaReleaseSpaceFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -533,8 +455,6 @@ impl Ext4DaReleaseSpaceFtraceEventWriter<'_> {
         self
     }
     #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -583,13 +503,7 @@ pub struct Ext4DaReserveSpaceFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4DaReserveSpaceFtraceEvent`]; dropping it closes the message.
-pub struct Ext4DaReserveSpaceFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4DaReserveSpaceFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4DaReserveSpaceFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4DaReserveSpaceFtraceEventWriter, "perfetto.protos.Ext4DaReserveSpaceFtraceEvent");
 impl Ext4DaReserveSpaceFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -604,8 +518,6 @@ impl Ext4DaReserveSpaceFtraceEventWriter<'_> {
     }
     #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn md_needed(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -654,13 +566,7 @@ pub struct Ext4DaUpdateReserveSpaceFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4DaUpdateReserveSpaceFtraceEvent`]; dropping it closes the message.
-pub struct Ext4DaUpdateReserveSpaceFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4DaUpdateReserveSpaceFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4DaUpdateReserveSpaceFtraceEventWriter, "perfetto.protos.Ext4DaUpdateReserveSpaceFtraceEvent");
 impl Ext4DaUpdateReserveSpaceFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -680,8 +586,6 @@ impl Ext4DaUpdateReserveSpaceFtraceEventWriter<'_> {
     }
     #[inline] pub fn quota_claim(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
     #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -735,13 +639,7 @@ pub struct Ext4DaWritePagesFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4DaWritePagesFtraceEvent`]; dropping it closes the message.
-pub struct Ext4DaWritePagesFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4DaWritePagesFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4DaWritePagesFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4DaWritePagesFtraceEventWriter, "perfetto.protos.Ext4DaWritePagesFtraceEvent");
 impl Ext4DaWritePagesFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -753,8 +651,6 @@ impl Ext4DaWritePagesFtraceEventWriter<'_> {
     #[inline] pub fn b_state(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
     #[inline] pub fn io_done(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
     #[inline] pub fn pages_written(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -805,21 +701,13 @@ pub struct Ext4DaWritePagesExtentFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4DaWritePagesExtentFtraceEvent`]; dropping it closes the message.
-pub struct Ext4DaWritePagesExtentFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4DaWritePagesExtentFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4DaWritePagesExtentFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4DaWritePagesExtentFtraceEventWriter, "perfetto.protos.Ext4DaWritePagesExtentFtraceEvent");
 impl Ext4DaWritePagesExtentFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn lblk(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -860,21 +748,13 @@ pub struct Ext4DirectIOEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4DirectIOEnterFtraceEvent`]; dropping it closes the message.
-pub struct Ext4DirectIOEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4DirectIOEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4DirectIOEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4DirectIOEnterFtraceEventWriter, "perfetto.protos.Ext4DirectIOEnterFtraceEvent");
 impl Ext4DirectIOEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn rw(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -916,13 +796,7 @@ pub struct Ext4DirectIOExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4DirectIOExitFtraceEvent`]; dropping it closes the message.
-pub struct Ext4DirectIOExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4DirectIOExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4DirectIOExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4DirectIOExitFtraceEventWriter, "perfetto.protos.Ext4DirectIOExitFtraceEvent");
 impl Ext4DirectIOExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -930,8 +804,6 @@ impl Ext4DirectIOExitFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn rw(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -972,19 +844,11 @@ pub struct Ext4DiscardBlocksFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4DiscardBlocksFtraceEvent`]; dropping it closes the message.
-pub struct Ext4DiscardBlocksFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4DiscardBlocksFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4DiscardBlocksFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4DiscardBlocksFtraceEventWriter, "perfetto.protos.Ext4DiscardBlocksFtraceEvent");
 impl Ext4DiscardBlocksFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn blk(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1020,20 +884,12 @@ pub struct Ext4DiscardPreallocationsFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4DiscardPreallocationsFtraceEvent`]; dropping it closes the message.
-pub struct Ext4DiscardPreallocationsFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4DiscardPreallocationsFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4DiscardPreallocationsFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4DiscardPreallocationsFtraceEventWriter, "perfetto.protos.Ext4DiscardPreallocationsFtraceEvent");
 impl Ext4DiscardPreallocationsFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn needed(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1070,19 +926,11 @@ pub struct Ext4DropInodeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4DropInodeFtraceEvent`]; dropping it closes the message.
-pub struct Ext4DropInodeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4DropInodeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4DropInodeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4DropInodeFtraceEventWriter, "perfetto.protos.Ext4DropInodeFtraceEvent");
 impl Ext4DropInodeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn drop(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1120,13 +968,7 @@ pub struct Ext4EsCacheExtentFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4EsCacheExtentFtraceEvent`]; dropping it closes the message.
-pub struct Ext4EsCacheExtentFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4EsCacheExtentFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4EsCacheExtentFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4EsCacheExtentFtraceEventWriter, "perfetto.protos.Ext4EsCacheExtentFtraceEvent");
 impl Ext4EsCacheExtentFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -1134,8 +976,6 @@ impl Ext4EsCacheExtentFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn status(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1176,19 +1016,11 @@ pub struct Ext4EsFindDelayedExtentRangeEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4EsFindDelayedExtentRangeEnterFtraceEvent`]; dropping it closes the message.
-pub struct Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter, "perfetto.protos.Ext4EsFindDelayedExtentRangeEnterFtraceEvent");
 impl Ext4EsFindDelayedExtentRangeEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1226,13 +1058,7 @@ pub struct Ext4EsFindDelayedExtentRangeExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4EsFindDelayedExtentRangeExitFtraceEvent`]; dropping it closes the message.
-pub struct Ext4EsFindDelayedExtentRangeExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4EsFindDelayedExtentRangeExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4EsFindDelayedExtentRangeExitFtraceEventWriter, "perfetto.protos.Ext4EsFindDelayedExtentRangeExitFtraceEvent");
 impl Ext4EsFindDelayedExtentRangeExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -1240,8 +1066,6 @@ impl Ext4EsFindDelayedExtentRangeExitFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn status(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1285,13 +1109,7 @@ pub struct Ext4EsInsertExtentFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4EsInsertExtentFtraceEvent`]; dropping it closes the message.
-pub struct Ext4EsInsertExtentFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4EsInsertExtentFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4EsInsertExtentFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4EsInsertExtentFtraceEventWriter, "perfetto.protos.Ext4EsInsertExtentFtraceEvent");
 impl Ext4EsInsertExtentFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -1299,8 +1117,6 @@ impl Ext4EsInsertExtentFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn status(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1341,19 +1157,11 @@ pub struct Ext4EsLookupExtentEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4EsLookupExtentEnterFtraceEvent`]; dropping it closes the message.
-pub struct Ext4EsLookupExtentEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4EsLookupExtentEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4EsLookupExtentEnterFtraceEventWriter, "perfetto.protos.Ext4EsLookupExtentEnterFtraceEvent");
 impl Ext4EsLookupExtentEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1392,13 +1200,7 @@ pub struct Ext4EsLookupExtentExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4EsLookupExtentExitFtraceEvent`]; dropping it closes the message.
-pub struct Ext4EsLookupExtentExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4EsLookupExtentExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4EsLookupExtentExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4EsLookupExtentExitFtraceEventWriter, "perfetto.protos.Ext4EsLookupExtentExitFtraceEvent");
 impl Ext4EsLookupExtentExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -1407,8 +1209,6 @@ impl Ext4EsLookupExtentExitFtraceEventWriter<'_> {
     #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn status(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
     #[inline] pub fn found(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1452,20 +1252,12 @@ pub struct Ext4EsRemoveExtentFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4EsRemoveExtentFtraceEvent`]; dropping it closes the message.
-pub struct Ext4EsRemoveExtentFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4EsRemoveExtentFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4EsRemoveExtentFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4EsRemoveExtentFtraceEventWriter, "perfetto.protos.Ext4EsRemoveExtentFtraceEvent");
 impl Ext4EsRemoveExtentFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn lblk(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1504,21 +1296,13 @@ pub struct Ext4EsShrinkFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4EsShrinkFtraceEvent`]; dropping it closes the message.
-pub struct Ext4EsShrinkFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4EsShrinkFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4EsShrinkFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4EsShrinkFtraceEventWriter, "perfetto.protos.Ext4EsShrinkFtraceEvent");
 impl Ext4EsShrinkFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn nr_shrunk(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn scan_time(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn nr_skipped(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn retried(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1557,19 +1341,11 @@ pub struct Ext4EsShrinkCountFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4EsShrinkCountFtraceEvent`]; dropping it closes the message.
-pub struct Ext4EsShrinkCountFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4EsShrinkCountFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4EsShrinkCountFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4EsShrinkCountFtraceEventWriter, "perfetto.protos.Ext4EsShrinkCountFtraceEvent");
 impl Ext4EsShrinkCountFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn nr_to_scan(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn cache_cnt(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1604,19 +1380,11 @@ pub struct Ext4EsShrinkScanEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4EsShrinkScanEnterFtraceEvent`]; dropping it closes the message.
-pub struct Ext4EsShrinkScanEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4EsShrinkScanEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4EsShrinkScanEnterFtraceEventWriter, "perfetto.protos.Ext4EsShrinkScanEnterFtraceEvent");
 impl Ext4EsShrinkScanEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn nr_to_scan(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn cache_cnt(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1651,19 +1419,11 @@ pub struct Ext4EsShrinkScanExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4EsShrinkScanExitFtraceEvent`]; dropping it closes the message.
-pub struct Ext4EsShrinkScanExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4EsShrinkScanExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4EsShrinkScanExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4EsShrinkScanExitFtraceEventWriter, "perfetto.protos.Ext4EsShrinkScanExitFtraceEvent");
 impl Ext4EsShrinkScanExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn nr_shrunk(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn cache_cnt(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1698,19 +1458,11 @@ pub struct Ext4EvictInodeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4EvictInodeFtraceEvent`]; dropping it closes the message.
-pub struct Ext4EvictInodeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4EvictInodeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4EvictInodeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4EvictInodeFtraceEventWriter, "perfetto.protos.Ext4EvictInodeFtraceEvent");
 impl Ext4EvictInodeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn nlink(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1749,13 +1501,7 @@ pub struct Ext4ExtConvertToInitializedEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ExtConvertToInitializedEnterFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ExtConvertToInitializedEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ExtConvertToInitializedEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ExtConvertToInitializedEnterFtraceEventWriter, "perfetto.protos.Ext4ExtConvertToInitializedEnterFtraceEvent");
 impl Ext4ExtConvertToInitializedEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -1764,8 +1510,6 @@ impl Ext4ExtConvertToInitializedEnterFtraceEventWriter<'_> {
     #[inline] pub fn u_lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn u_len(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn u_pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1815,13 +1559,7 @@ pub struct Ext4ExtConvertToInitializedFastpathFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ExtConvertToInitializedFastpathFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ExtConvertToInitializedFastpathFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ExtConvertToInitializedFastpathFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ExtConvertToInitializedFastpathFtraceEventWriter, "perfetto.protos.Ext4ExtConvertToInitializedFastpathFtraceEvent");
 impl Ext4ExtConvertToInitializedFastpathFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -1833,8 +1571,6 @@ impl Ext4ExtConvertToInitializedFastpathFtraceEventWriter<'_> {
     #[inline] pub fn i_lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
     #[inline] pub fn i_len(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
     #[inline] pub fn i_pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1888,13 +1624,7 @@ pub struct Ext4ExtHandleUnwrittenExtentsFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ExtHandleUnwrittenExtentsFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ExtHandleUnwrittenExtentsFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ExtHandleUnwrittenExtentsFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ExtHandleUnwrittenExtentsFtraceEventWriter, "perfetto.protos.Ext4ExtHandleUnwrittenExtentsFtraceEvent");
 impl Ext4ExtHandleUnwrittenExtentsFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -1904,8 +1634,6 @@ impl Ext4ExtHandleUnwrittenExtentsFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn allocated(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn newblk(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1951,20 +1679,12 @@ pub struct Ext4ExtInCacheFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ExtInCacheFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ExtInCacheFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ExtInCacheFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ExtInCacheFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ExtInCacheFtraceEventWriter, "perfetto.protos.Ext4ExtInCacheFtraceEvent");
 impl Ext4ExtInCacheFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2002,20 +1722,12 @@ pub struct Ext4ExtLoadExtentFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ExtLoadExtentFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ExtLoadExtentFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ExtLoadExtentFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ExtLoadExtentFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ExtLoadExtentFtraceEventWriter, "perfetto.protos.Ext4ExtLoadExtentFtraceEvent");
 impl Ext4ExtLoadExtentFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2054,21 +1766,13 @@ pub struct Ext4ExtMapBlocksEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ExtMapBlocksEnterFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ExtMapBlocksEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ExtMapBlocksEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ExtMapBlocksEnterFtraceEventWriter, "perfetto.protos.Ext4ExtMapBlocksEnterFtraceEvent");
 impl Ext4ExtMapBlocksEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2112,13 +1816,7 @@ pub struct Ext4ExtMapBlocksExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ExtMapBlocksExitFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ExtMapBlocksExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ExtMapBlocksExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ExtMapBlocksExitFtraceEventWriter, "perfetto.protos.Ext4ExtMapBlocksExitFtraceEvent");
 impl Ext4ExtMapBlocksExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -2128,8 +1826,6 @@ impl Ext4ExtMapBlocksExitFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn mflags(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2176,21 +1872,13 @@ pub struct Ext4ExtPutInCacheFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ExtPutInCacheFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ExtPutInCacheFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ExtPutInCacheFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ExtPutInCacheFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ExtPutInCacheFtraceEventWriter, "perfetto.protos.Ext4ExtPutInCacheFtraceEvent");
 impl Ext4ExtPutInCacheFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn start(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2231,21 +1919,13 @@ pub struct Ext4ExtRemoveSpaceFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ExtRemoveSpaceFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ExtRemoveSpaceFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ExtRemoveSpaceFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ExtRemoveSpaceFtraceEventWriter, "perfetto.protos.Ext4ExtRemoveSpaceFtraceEvent");
 impl Ext4ExtRemoveSpaceFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn start(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn end(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn depth(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2291,13 +1971,7 @@ pub struct Ext4ExtRemoveSpaceDoneFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ExtRemoveSpaceDoneFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ExtRemoveSpaceDoneFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ExtRemoveSpaceDoneFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ExtRemoveSpaceDoneFtraceEventWriter, "perfetto.protos.Ext4ExtRemoveSpaceDoneFtraceEvent");
 impl Ext4ExtRemoveSpaceDoneFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -2309,8 +1983,6 @@ impl Ext4ExtRemoveSpaceDoneFtraceEventWriter<'_> {
     #[inline] pub fn pc_lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
     #[inline] pub fn pc_pclu(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
     #[inline] pub fn pc_state(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2359,19 +2031,11 @@ pub struct Ext4ExtRmIdxFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ExtRmIdxFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ExtRmIdxFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ExtRmIdxFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ExtRmIdxFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ExtRmIdxFtraceEventWriter, "perfetto.protos.Ext4ExtRmIdxFtraceEvent");
 impl Ext4ExtRmIdxFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2413,13 +2077,7 @@ pub struct Ext4ExtRmLeafFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ExtRmLeafFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ExtRmLeafFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ExtRmLeafFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ExtRmLeafFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ExtRmLeafFtraceEventWriter, "perfetto.protos.Ext4ExtRmLeafFtraceEvent");
 impl Ext4ExtRmLeafFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -2431,8 +2089,6 @@ impl Ext4ExtRmLeafFtraceEventWriter<'_> {
     #[inline] pub fn pc_lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
     #[inline] pub fn pc_pclu(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
     #[inline] pub fn pc_state(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2483,21 +2139,13 @@ pub struct Ext4ExtShowExtentFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ExtShowExtentFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ExtShowExtentFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ExtShowExtentFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ExtShowExtentFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ExtShowExtentFtraceEventWriter, "perfetto.protos.Ext4ExtShowExtentFtraceEvent");
 impl Ext4ExtShowExtentFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2539,13 +2187,7 @@ pub struct Ext4FallocateEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4FallocateEnterFtraceEvent`]; dropping it closes the message.
-pub struct Ext4FallocateEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4FallocateEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4FallocateEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4FallocateEnterFtraceEventWriter, "perfetto.protos.Ext4FallocateEnterFtraceEvent");
 impl Ext4FallocateEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -2553,8 +2195,6 @@ impl Ext4FallocateEnterFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
     #[inline] pub fn mode(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
     #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2597,21 +2237,13 @@ pub struct Ext4FallocateExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4FallocateExitFtraceEvent`]; dropping it closes the message.
-pub struct Ext4FallocateExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4FallocateExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4FallocateExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4FallocateExitFtraceEventWriter, "perfetto.protos.Ext4FallocateExitFtraceEvent");
 impl Ext4FallocateExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn blocks(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2654,13 +2286,7 @@ pub struct Ext4FindDelallocRangeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4FindDelallocRangeFtraceEvent`]; dropping it closes the message.
-pub struct Ext4FindDelallocRangeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4FindDelallocRangeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4FindDelallocRangeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4FindDelallocRangeFtraceEventWriter, "perfetto.protos.Ext4FindDelallocRangeFtraceEvent");
 impl Ext4FindDelallocRangeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -2669,8 +2295,6 @@ impl Ext4FindDelallocRangeFtraceEventWriter<'_> {
     #[inline] pub fn reverse(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
     #[inline] pub fn found(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn found_blk(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2715,21 +2339,13 @@ pub struct Ext4ForgetFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ForgetFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ForgetFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ForgetFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ForgetFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ForgetFtraceEventWriter, "perfetto.protos.Ext4ForgetFtraceEvent");
 impl Ext4ForgetFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn block(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn is_metadata(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2771,13 +2387,7 @@ pub struct Ext4FreeBlocksFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4FreeBlocksFtraceEvent`]; dropping it closes the message.
-pub struct Ext4FreeBlocksFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4FreeBlocksFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4FreeBlocksFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4FreeBlocksFtraceEventWriter, "perfetto.protos.Ext4FreeBlocksFtraceEvent");
 impl Ext4FreeBlocksFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -2785,8 +2395,6 @@ impl Ext4FreeBlocksFtraceEventWriter<'_> {
     #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
     #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2830,13 +2438,7 @@ pub struct Ext4FreeInodeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4FreeInodeFtraceEvent`]; dropping it closes the message.
-pub struct Ext4FreeInodeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4FreeInodeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4FreeInodeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4FreeInodeFtraceEventWriter, "perfetto.protos.Ext4FreeInodeFtraceEvent");
 impl Ext4FreeInodeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -2844,8 +2446,6 @@ impl Ext4FreeInodeFtraceEventWriter<'_> {
     #[inline] pub fn gid(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2889,13 +2489,7 @@ pub struct Ext4GetImpliedClusterAllocExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4GetImpliedClusterAllocExitFtraceEvent`]; dropping it closes the message.
-pub struct Ext4GetImpliedClusterAllocExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4GetImpliedClusterAllocExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4GetImpliedClusterAllocExitFtraceEventWriter, "perfetto.protos.Ext4GetImpliedClusterAllocExitFtraceEvent");
 impl Ext4GetImpliedClusterAllocExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -2903,8 +2497,6 @@ impl Ext4GetImpliedClusterAllocExitFtraceEventWriter<'_> {
     #[inline] pub fn pblk(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2946,20 +2538,12 @@ pub struct Ext4GetReservedClusterAllocFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4GetReservedClusterAllocFtraceEvent`]; dropping it closes the message.
-pub struct Ext4GetReservedClusterAllocFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4GetReservedClusterAllocFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4GetReservedClusterAllocFtraceEventWriter, "perfetto.protos.Ext4GetReservedClusterAllocFtraceEvent");
 impl Ext4GetReservedClusterAllocFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2998,21 +2582,13 @@ pub struct Ext4IndMapBlocksEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4IndMapBlocksEnterFtraceEvent`]; dropping it closes the message.
-pub struct Ext4IndMapBlocksEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4IndMapBlocksEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4IndMapBlocksEnterFtraceEventWriter, "perfetto.protos.Ext4IndMapBlocksEnterFtraceEvent");
 impl Ext4IndMapBlocksEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3056,13 +2632,7 @@ pub struct Ext4IndMapBlocksExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4IndMapBlocksExitFtraceEvent`]; dropping it closes the message.
-pub struct Ext4IndMapBlocksExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4IndMapBlocksExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4IndMapBlocksExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4IndMapBlocksExitFtraceEventWriter, "perfetto.protos.Ext4IndMapBlocksExitFtraceEvent");
 impl Ext4IndMapBlocksExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -3072,8 +2642,6 @@ impl Ext4IndMapBlocksExitFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn mflags(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3119,20 +2687,12 @@ pub struct Ext4InsertRangeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4InsertRangeFtraceEvent`]; dropping it closes the message.
-pub struct Ext4InsertRangeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4InsertRangeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4InsertRangeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4InsertRangeFtraceEventWriter, "perfetto.protos.Ext4InsertRangeFtraceEvent");
 impl Ext4InsertRangeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3171,21 +2731,13 @@ pub struct Ext4InvalidatepageFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4InvalidatepageFtraceEvent`]; dropping it closes the message.
-pub struct Ext4InvalidatepageFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4InvalidatepageFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4InvalidatepageFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4InvalidatepageFtraceEventWriter, "perfetto.protos.Ext4InvalidatepageFtraceEvent");
 impl Ext4InvalidatepageFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn offset(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn length(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3227,13 +2779,7 @@ pub struct Ext4JournalStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4JournalStartFtraceEvent`]; dropping it closes the message.
-pub struct Ext4JournalStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4JournalStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4JournalStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4JournalStartFtraceEventWriter, "perfetto.protos.Ext4JournalStartFtraceEvent");
 impl Ext4JournalStartFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ip(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -3241,8 +2787,6 @@ impl Ext4JournalStartFtraceEventWriter<'_> {
     #[inline] pub fn rsv_blocks(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn nblocks(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
     #[inline] pub fn revoke_creds(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3283,19 +2827,11 @@ pub struct Ext4JournalStartReservedFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4JournalStartReservedFtraceEvent`]; dropping it closes the message.
-pub struct Ext4JournalStartReservedFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4JournalStartReservedFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4JournalStartReservedFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4JournalStartReservedFtraceEventWriter, "perfetto.protos.Ext4JournalStartReservedFtraceEvent");
 impl Ext4JournalStartReservedFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ip(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn blocks(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3332,21 +2868,13 @@ pub struct Ext4JournalledInvalidatepageFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4JournalledInvalidatepageFtraceEvent`]; dropping it closes the message.
-pub struct Ext4JournalledInvalidatepageFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4JournalledInvalidatepageFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4JournalledInvalidatepageFtraceEventWriter, "perfetto.protos.Ext4JournalledInvalidatepageFtraceEvent");
 impl Ext4JournalledInvalidatepageFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn offset(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn length(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3387,21 +2915,13 @@ pub struct Ext4JournalledWriteEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4JournalledWriteEndFtraceEvent`]; dropping it closes the message.
-pub struct Ext4JournalledWriteEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4JournalledWriteEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4JournalledWriteEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4JournalledWriteEndFtraceEventWriter, "perfetto.protos.Ext4JournalledWriteEndFtraceEvent");
 impl Ext4JournalledWriteEndFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn copied(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3439,18 +2959,10 @@ pub struct Ext4LoadInodeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4LoadInodeFtraceEvent`]; dropping it closes the message.
-pub struct Ext4LoadInodeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4LoadInodeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4LoadInodeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4LoadInodeFtraceEventWriter, "perfetto.protos.Ext4LoadInodeFtraceEvent");
 impl Ext4LoadInodeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3479,18 +2991,10 @@ pub struct Ext4LoadInodeBitmapFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4LoadInodeBitmapFtraceEvent`]; dropping it closes the message.
-pub struct Ext4LoadInodeBitmapFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4LoadInodeBitmapFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4LoadInodeBitmapFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4LoadInodeBitmapFtraceEventWriter, "perfetto.protos.Ext4LoadInodeBitmapFtraceEvent");
 impl Ext4LoadInodeBitmapFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn group(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3523,19 +3027,11 @@ pub struct Ext4MarkInodeDirtyFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4MarkInodeDirtyFtraceEvent`]; dropping it closes the message.
-pub struct Ext4MarkInodeDirtyFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4MarkInodeDirtyFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4MarkInodeDirtyFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4MarkInodeDirtyFtraceEventWriter, "perfetto.protos.Ext4MarkInodeDirtyFtraceEvent");
 impl Ext4MarkInodeDirtyFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn ip(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3569,18 +3065,10 @@ pub struct Ext4MbBitmapLoadFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4MbBitmapLoadFtraceEvent`]; dropping it closes the message.
-pub struct Ext4MbBitmapLoadFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4MbBitmapLoadFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4MbBitmapLoadFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4MbBitmapLoadFtraceEventWriter, "perfetto.protos.Ext4MbBitmapLoadFtraceEvent");
 impl Ext4MbBitmapLoadFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn group(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3612,18 +3100,10 @@ pub struct Ext4MbBuddyBitmapLoadFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4MbBuddyBitmapLoadFtraceEvent`]; dropping it closes the message.
-pub struct Ext4MbBuddyBitmapLoadFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4MbBuddyBitmapLoadFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4MbBuddyBitmapLoadFtraceEventWriter, "perfetto.protos.Ext4MbBuddyBitmapLoadFtraceEvent");
 impl Ext4MbBuddyBitmapLoadFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn group(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3655,18 +3135,10 @@ pub struct Ext4MbDiscardPreallocationsFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4MbDiscardPreallocationsFtraceEvent`]; dropping it closes the message.
-pub struct Ext4MbDiscardPreallocationsFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4MbDiscardPreallocationsFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4MbDiscardPreallocationsFtraceEventWriter, "perfetto.protos.Ext4MbDiscardPreallocationsFtraceEvent");
 impl Ext4MbDiscardPreallocationsFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn needed(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3701,21 +3173,13 @@ pub struct Ext4MbNewGroupPaFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4MbNewGroupPaFtraceEvent`]; dropping it closes the message.
-pub struct Ext4MbNewGroupPaFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4MbNewGroupPaFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4MbNewGroupPaFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4MbNewGroupPaFtraceEventWriter, "perfetto.protos.Ext4MbNewGroupPaFtraceEvent");
 impl Ext4MbNewGroupPaFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pa_pstart(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn pa_lstart(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn pa_len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3756,21 +3220,13 @@ pub struct Ext4MbNewInodePaFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4MbNewInodePaFtraceEvent`]; dropping it closes the message.
-pub struct Ext4MbNewInodePaFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4MbNewInodePaFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4MbNewInodePaFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4MbNewInodePaFtraceEventWriter, "perfetto.protos.Ext4MbNewInodePaFtraceEvent");
 impl Ext4MbNewInodePaFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pa_pstart(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn pa_lstart(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn pa_len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3809,19 +3265,11 @@ pub struct Ext4MbReleaseGroupPaFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4MbReleaseGroupPaFtraceEvent`]; dropping it closes the message.
-pub struct Ext4MbReleaseGroupPaFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4MbReleaseGroupPaFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4MbReleaseGroupPaFtraceEventWriter, "perfetto.protos.Ext4MbReleaseGroupPaFtraceEvent");
 impl Ext4MbReleaseGroupPaFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn pa_pstart(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pa_len(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3857,20 +3305,12 @@ pub struct Ext4MbReleaseInodePaFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4MbReleaseInodePaFtraceEvent`]; dropping it closes the message.
-pub struct Ext4MbReleaseInodePaFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4MbReleaseInodePaFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4MbReleaseInodePaFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4MbReleaseInodePaFtraceEventWriter, "perfetto.protos.Ext4MbReleaseInodePaFtraceEvent");
 impl Ext4MbReleaseInodePaFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn block(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn count(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -3924,13 +3364,7 @@ pub struct Ext4MballocAllocFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4MballocAllocFtraceEvent`]; dropping it closes the message.
-pub struct Ext4MballocAllocFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4MballocAllocFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4MballocAllocFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4MballocAllocFtraceEventWriter, "perfetto.protos.Ext4MballocAllocFtraceEvent");
 impl Ext4MballocAllocFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -3952,8 +3386,6 @@ impl Ext4MballocAllocFtraceEventWriter<'_> {
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<18>(&mut self.s, value); self }
     #[inline] pub fn tail(&mut self, value: u32) -> &mut Self { rt::uint32::<19>(&mut self.s, value); self }
     #[inline] pub fn cr(&mut self, value: u32) -> &mut Self { rt::uint32::<20>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4024,21 +3456,13 @@ pub struct Ext4MballocDiscardFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4MballocDiscardFtraceEvent`]; dropping it closes the message.
-pub struct Ext4MballocDiscardFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4MballocDiscardFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4MballocDiscardFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4MballocDiscardFtraceEventWriter, "perfetto.protos.Ext4MballocDiscardFtraceEvent");
 impl Ext4MballocDiscardFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn result_start(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn result_group(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn result_len(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4079,21 +3503,13 @@ pub struct Ext4MballocFreeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4MballocFreeFtraceEvent`]; dropping it closes the message.
-pub struct Ext4MballocFreeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4MballocFreeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4MballocFreeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4MballocFreeFtraceEventWriter, "perfetto.protos.Ext4MballocFreeFtraceEvent");
 impl Ext4MballocFreeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn result_start(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn result_group(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn result_len(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4139,13 +3555,7 @@ pub struct Ext4MballocPreallocFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4MballocPreallocFtraceEvent`]; dropping it closes the message.
-pub struct Ext4MballocPreallocFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4MballocPreallocFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4MballocPreallocFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4MballocPreallocFtraceEventWriter, "perfetto.protos.Ext4MballocPreallocFtraceEvent");
 impl Ext4MballocPreallocFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -4157,8 +3567,6 @@ impl Ext4MballocPreallocFtraceEventWriter<'_> {
     #[inline] pub fn result_start(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
     #[inline] pub fn result_group(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
     #[inline] pub fn result_len(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4210,13 +3618,7 @@ pub struct Ext4OtherInodeUpdateTimeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4OtherInodeUpdateTimeFtraceEvent`]; dropping it closes the message.
-pub struct Ext4OtherInodeUpdateTimeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4OtherInodeUpdateTimeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4OtherInodeUpdateTimeFtraceEventWriter, "perfetto.protos.Ext4OtherInodeUpdateTimeFtraceEvent");
 impl Ext4OtherInodeUpdateTimeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -4224,8 +3626,6 @@ impl Ext4OtherInodeUpdateTimeFtraceEventWriter<'_> {
     #[inline] pub fn uid(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn gid(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4268,21 +3668,13 @@ pub struct Ext4PunchHoleFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4PunchHoleFtraceEvent`]; dropping it closes the message.
-pub struct Ext4PunchHoleFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4PunchHoleFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4PunchHoleFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4PunchHoleFtraceEventWriter, "perfetto.protos.Ext4PunchHoleFtraceEvent");
 impl Ext4PunchHoleFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
     #[inline] pub fn mode(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4321,19 +3713,11 @@ pub struct Ext4ReadBlockBitmapLoadFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ReadBlockBitmapLoadFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ReadBlockBitmapLoadFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ReadBlockBitmapLoadFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ReadBlockBitmapLoadFtraceEventWriter, "perfetto.protos.Ext4ReadBlockBitmapLoadFtraceEvent");
 impl Ext4ReadBlockBitmapLoadFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn group(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn prefetch(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4368,19 +3752,11 @@ pub struct Ext4ReadpageFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ReadpageFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ReadpageFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ReadpageFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ReadpageFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ReadpageFtraceEventWriter, "perfetto.protos.Ext4ReadpageFtraceEvent");
 impl Ext4ReadpageFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4415,19 +3791,11 @@ pub struct Ext4ReleasepageFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ReleasepageFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ReleasepageFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ReleasepageFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ReleasepageFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ReleasepageFtraceEventWriter, "perfetto.protos.Ext4ReleasepageFtraceEvent");
 impl Ext4ReleasepageFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4470,13 +3838,7 @@ pub struct Ext4RemoveBlocksFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4RemoveBlocksFtraceEvent`]; dropping it closes the message.
-pub struct Ext4RemoveBlocksFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4RemoveBlocksFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4RemoveBlocksFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4RemoveBlocksFtraceEventWriter, "perfetto.protos.Ext4RemoveBlocksFtraceEvent");
 impl Ext4RemoveBlocksFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -4489,8 +3851,6 @@ impl Ext4RemoveBlocksFtraceEventWriter<'_> {
     #[inline] pub fn pc_lblk(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
     #[inline] pub fn pc_pclu(&mut self, value: u64) -> &mut Self { rt::uint64::<10>(&mut self.s, value); self }
     #[inline] pub fn pc_state(&mut self, value: i32) -> &mut Self { rt::int32::<11>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4548,13 +3908,7 @@ pub struct Ext4RequestBlocksFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4RequestBlocksFtraceEvent`]; dropping it closes the message.
-pub struct Ext4RequestBlocksFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4RequestBlocksFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4RequestBlocksFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4RequestBlocksFtraceEventWriter, "perfetto.protos.Ext4RequestBlocksFtraceEvent");
 impl Ext4RequestBlocksFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -4566,8 +3920,6 @@ impl Ext4RequestBlocksFtraceEventWriter<'_> {
     #[inline] pub fn pleft(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
     #[inline] pub fn pright(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4616,19 +3968,11 @@ pub struct Ext4RequestInodeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4RequestInodeFtraceEvent`]; dropping it closes the message.
-pub struct Ext4RequestInodeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4RequestInodeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4RequestInodeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4RequestInodeFtraceEventWriter, "perfetto.protos.Ext4RequestInodeFtraceEvent");
 impl Ext4RequestInodeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn dir(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4662,18 +4006,10 @@ pub struct Ext4SyncFsFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4SyncFsFtraceEvent`]; dropping it closes the message.
-pub struct Ext4SyncFsFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4SyncFsFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4SyncFsFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4SyncFsFtraceEventWriter, "perfetto.protos.Ext4SyncFsFtraceEvent");
 impl Ext4SyncFsFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn wait(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4705,21 +4041,13 @@ pub struct Ext4TrimAllFreeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4TrimAllFreeFtraceEvent`]; dropping it closes the message.
-pub struct Ext4TrimAllFreeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4TrimAllFreeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4TrimAllFreeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4TrimAllFreeFtraceEventWriter, "perfetto.protos.Ext4TrimAllFreeFtraceEvent");
 impl Ext4TrimAllFreeFtraceEventWriter<'_> {
     #[inline] pub fn dev_major(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn dev_minor(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn group(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn start(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4760,21 +4088,13 @@ pub struct Ext4TrimExtentFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4TrimExtentFtraceEvent`]; dropping it closes the message.
-pub struct Ext4TrimExtentFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4TrimExtentFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4TrimExtentFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4TrimExtentFtraceEventWriter, "perfetto.protos.Ext4TrimExtentFtraceEvent");
 impl Ext4TrimExtentFtraceEventWriter<'_> {
     #[inline] pub fn dev_major(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn dev_minor(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn group(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn start(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4813,19 +4133,11 @@ pub struct Ext4TruncateEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4TruncateEnterFtraceEvent`]; dropping it closes the message.
-pub struct Ext4TruncateEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4TruncateEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4TruncateEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4TruncateEnterFtraceEventWriter, "perfetto.protos.Ext4TruncateEnterFtraceEvent");
 impl Ext4TruncateEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4860,19 +4172,11 @@ pub struct Ext4TruncateExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4TruncateExitFtraceEvent`]; dropping it closes the message.
-pub struct Ext4TruncateExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4TruncateExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4TruncateExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4TruncateExitFtraceEventWriter, "perfetto.protos.Ext4TruncateExitFtraceEvent");
 impl Ext4TruncateExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4908,20 +4212,12 @@ pub struct Ext4UnlinkEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4UnlinkEnterFtraceEvent`]; dropping it closes the message.
-pub struct Ext4UnlinkEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4UnlinkEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4UnlinkEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4UnlinkEnterFtraceEventWriter, "perfetto.protos.Ext4UnlinkEnterFtraceEvent");
 impl Ext4UnlinkEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn parent(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -4958,19 +4254,11 @@ pub struct Ext4UnlinkExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4UnlinkExitFtraceEvent`]; dropping it closes the message.
-pub struct Ext4UnlinkExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4UnlinkExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4UnlinkExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4UnlinkExitFtraceEventWriter, "perfetto.protos.Ext4UnlinkExitFtraceEvent");
 impl Ext4UnlinkExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -5007,21 +4295,13 @@ pub struct Ext4WriteBeginFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4WriteBeginFtraceEvent`]; dropping it closes the message.
-pub struct Ext4WriteBeginFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4WriteBeginFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4WriteBeginFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4WriteBeginFtraceEventWriter, "perfetto.protos.Ext4WriteBeginFtraceEvent");
 impl Ext4WriteBeginFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -5062,21 +4342,13 @@ pub struct Ext4WriteEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4WriteEndFtraceEvent`]; dropping it closes the message.
-pub struct Ext4WriteEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4WriteEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4WriteEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4WriteEndFtraceEventWriter, "perfetto.protos.Ext4WriteEndFtraceEvent");
 impl Ext4WriteEndFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn copied(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -5115,19 +4387,11 @@ pub struct Ext4WritepageFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4WritepageFtraceEvent`]; dropping it closes the message.
-pub struct Ext4WritepageFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4WritepageFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4WritepageFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4WritepageFtraceEventWriter, "perfetto.protos.Ext4WritepageFtraceEvent");
 impl Ext4WritepageFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -5169,13 +4433,7 @@ pub struct Ext4WritepagesFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4WritepagesFtraceEvent`]; dropping it closes the message.
-pub struct Ext4WritepagesFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4WritepagesFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4WritepagesFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4WritepagesFtraceEventWriter, "perfetto.protos.Ext4WritepagesFtraceEvent");
 impl Ext4WritepagesFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -5187,8 +4445,6 @@ impl Ext4WritepagesFtraceEventWriter<'_> {
     #[inline] pub fn sync_mode(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
     #[inline] pub fn for_kupdate(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
     #[inline] pub fn range_cyclic(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -5241,13 +4497,7 @@ pub struct Ext4WritepagesResultFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4WritepagesResultFtraceEvent`]; dropping it closes the message.
-pub struct Ext4WritepagesResultFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4WritepagesResultFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4WritepagesResultFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4WritepagesResultFtraceEventWriter, "perfetto.protos.Ext4WritepagesResultFtraceEvent");
 impl Ext4WritepagesResultFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -5256,8 +4506,6 @@ impl Ext4WritepagesResultFtraceEventWriter<'_> {
     #[inline] pub fn pages_skipped(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
     #[inline] pub fn writeback_index(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
     #[inline] pub fn sync_mode(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -5302,21 +4550,13 @@ pub struct Ext4ZeroRangeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Ext4ZeroRangeFtraceEvent`]; dropping it closes the message.
-pub struct Ext4ZeroRangeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Ext4ZeroRangeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Ext4ZeroRangeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Ext4ZeroRangeFtraceEventWriter, "perfetto.protos.Ext4ZeroRangeFtraceEvent");
 impl Ext4ZeroRangeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn offset(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
     #[inline] pub fn mode(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -18,21 +18,13 @@ pub struct F2fsDoSubmitBioFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsDoSubmitBioFtraceEvent`]; dropping it closes the message.
-pub struct F2fsDoSubmitBioFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsDoSubmitBioFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsDoSubmitBioFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsDoSubmitBioFtraceEventWriter, "perfetto.protos.F2fsDoSubmitBioFtraceEvent");
 impl F2fsDoSubmitBioFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn btype(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn sync(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn sector(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -76,13 +68,7 @@ pub struct F2fsEvictInodeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsEvictInodeFtraceEvent`]; dropping it closes the message.
-pub struct F2fsEvictInodeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsEvictInodeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsEvictInodeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsEvictInodeFtraceEventWriter, "perfetto.protos.F2fsEvictInodeFtraceEvent");
 impl F2fsEvictInodeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -92,8 +78,6 @@ impl F2fsEvictInodeFtraceEventWriter<'_> {
     #[inline] pub fn nlink(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
     #[inline] pub fn advise(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -143,13 +127,7 @@ pub struct F2fsFallocateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsFallocateFtraceEvent`]; dropping it closes the message.
-pub struct F2fsFallocateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsFallocateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsFallocateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsFallocateFtraceEventWriter, "perfetto.protos.F2fsFallocateFtraceEvent");
 impl F2fsFallocateFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -159,8 +137,6 @@ impl F2fsFallocateFtraceEventWriter<'_> {
     #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
     #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -208,13 +184,7 @@ pub struct F2fsGetDataBlockFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsGetDataBlockFtraceEvent`]; dropping it closes the message.
-pub struct F2fsGetDataBlockFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsGetDataBlockFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsGetDataBlockFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsGetDataBlockFtraceEventWriter, "perfetto.protos.F2fsGetDataBlockFtraceEvent");
 impl F2fsGetDataBlockFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -222,8 +192,6 @@ impl F2fsGetDataBlockFtraceEventWriter<'_> {
     #[inline] pub fn bh_start(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn bh_size(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -272,13 +240,7 @@ pub struct F2fsGetVictimFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsGetVictimFtraceEvent`]; dropping it closes the message.
-pub struct F2fsGetVictimFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsGetVictimFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsGetVictimFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsGetVictimFtraceEventWriter, "perfetto.protos.F2fsGetVictimFtraceEvent");
 impl F2fsGetVictimFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -291,8 +253,6 @@ impl F2fsGetVictimFtraceEventWriter<'_> {
     #[inline] pub fn prefree(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
     #[inline] pub fn free(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
     #[inline] pub fn cost(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -348,13 +308,7 @@ pub struct F2fsIgetFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsIgetFtraceEvent`]; dropping it closes the message.
-pub struct F2fsIgetFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsIgetFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsIgetFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsIgetFtraceEventWriter, "perfetto.protos.F2fsIgetFtraceEvent");
 impl F2fsIgetFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -364,8 +318,6 @@ impl F2fsIgetFtraceEventWriter<'_> {
     #[inline] pub fn nlink(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
     #[inline] pub fn advise(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -410,19 +362,11 @@ pub struct F2fsIgetExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsIgetExitFtraceEvent`]; dropping it closes the message.
-pub struct F2fsIgetExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsIgetExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsIgetExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsIgetExitFtraceEventWriter, "perfetto.protos.F2fsIgetExitFtraceEvent");
 impl F2fsIgetExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -457,19 +401,11 @@ pub struct F2fsNewInodeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsNewInodeFtraceEvent`]; dropping it closes the message.
-pub struct F2fsNewInodeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsNewInodeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsNewInodeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsNewInodeFtraceEventWriter, "perfetto.protos.F2fsNewInodeFtraceEvent");
 impl F2fsNewInodeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -509,13 +445,7 @@ pub struct F2fsReadpageFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsReadpageFtraceEvent`]; dropping it closes the message.
-pub struct F2fsReadpageFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsReadpageFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsReadpageFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsReadpageFtraceEventWriter, "perfetto.protos.F2fsReadpageFtraceEvent");
 impl F2fsReadpageFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -525,8 +455,6 @@ impl F2fsReadpageFtraceEventWriter<'_> {
     #[inline] pub fn dir(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn dirty(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
     #[inline] pub fn uptodate(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -571,19 +499,11 @@ pub struct F2fsReserveNewBlockFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsReserveNewBlockFtraceEvent`]; dropping it closes the message.
-pub struct F2fsReserveNewBlockFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsReserveNewBlockFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsReserveNewBlockFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsReserveNewBlockFtraceEventWriter, "perfetto.protos.F2fsReserveNewBlockFtraceEvent");
 impl F2fsReserveNewBlockFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn nid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn ofs_in_node(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -622,13 +542,7 @@ pub struct F2fsSetPageDirtyFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsSetPageDirtyFtraceEvent`]; dropping it closes the message.
-pub struct F2fsSetPageDirtyFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsSetPageDirtyFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsSetPageDirtyFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsSetPageDirtyFtraceEventWriter, "perfetto.protos.F2fsSetPageDirtyFtraceEvent");
 impl F2fsSetPageDirtyFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -637,8 +551,6 @@ impl F2fsSetPageDirtyFtraceEventWriter<'_> {
     #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn dirty(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn uptodate(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -683,21 +595,13 @@ pub struct F2fsSubmitWritePageFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsSubmitWritePageFtraceEvent`]; dropping it closes the message.
-pub struct F2fsSubmitWritePageFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsSubmitWritePageFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsSubmitWritePageFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsSubmitWritePageFtraceEventWriter, "perfetto.protos.F2fsSubmitWritePageFtraceEvent");
 impl F2fsSubmitWritePageFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn block(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -741,13 +645,7 @@ pub struct F2fsSyncFileEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsSyncFileEnterFtraceEvent`]; dropping it closes the message.
-pub struct F2fsSyncFileEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsSyncFileEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsSyncFileEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsSyncFileEnterFtraceEventWriter, "perfetto.protos.F2fsSyncFileEnterFtraceEvent");
 impl F2fsSyncFileEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -757,8 +655,6 @@ impl F2fsSyncFileEnterFtraceEventWriter<'_> {
     #[inline] pub fn nlink(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
     #[inline] pub fn advise(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -806,13 +702,7 @@ pub struct F2fsSyncFileExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsSyncFileExitFtraceEvent`]; dropping it closes the message.
-pub struct F2fsSyncFileExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsSyncFileExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsSyncFileExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsSyncFileExitFtraceEventWriter, "perfetto.protos.F2fsSyncFileExitFtraceEvent");
 impl F2fsSyncFileExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -820,8 +710,6 @@ impl F2fsSyncFileExitFtraceEventWriter<'_> {
     #[inline] pub fn datasync(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
     #[inline] pub fn cp_reason(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -862,19 +750,11 @@ pub struct F2fsSyncFsFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsSyncFsFtraceEvent`]; dropping it closes the message.
-pub struct F2fsSyncFsFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsSyncFsFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsSyncFsFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsSyncFsFtraceEventWriter, "perfetto.protos.F2fsSyncFsFtraceEvent");
 impl F2fsSyncFsFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn dirty(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn wait(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -914,13 +794,7 @@ pub struct F2fsTruncateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsTruncateFtraceEvent`]; dropping it closes the message.
-pub struct F2fsTruncateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsTruncateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsTruncateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsTruncateFtraceEventWriter, "perfetto.protos.F2fsTruncateFtraceEvent");
 impl F2fsTruncateFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -930,8 +804,6 @@ impl F2fsTruncateFtraceEventWriter<'_> {
     #[inline] pub fn nlink(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
     #[inline] pub fn advise(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -978,21 +850,13 @@ pub struct F2fsTruncateBlocksEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsTruncateBlocksEnterFtraceEvent`]; dropping it closes the message.
-pub struct F2fsTruncateBlocksEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsTruncateBlocksEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsTruncateBlocksEnterFtraceEventWriter, "perfetto.protos.F2fsTruncateBlocksEnterFtraceEvent");
 impl F2fsTruncateBlocksEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn from(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1031,19 +895,11 @@ pub struct F2fsTruncateBlocksExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsTruncateBlocksExitFtraceEvent`]; dropping it closes the message.
-pub struct F2fsTruncateBlocksExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsTruncateBlocksExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsTruncateBlocksExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsTruncateBlocksExitFtraceEventWriter, "perfetto.protos.F2fsTruncateBlocksExitFtraceEvent");
 impl F2fsTruncateBlocksExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1080,21 +936,13 @@ pub struct F2fsTruncateDataBlocksRangeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsTruncateDataBlocksRangeFtraceEvent`]; dropping it closes the message.
-pub struct F2fsTruncateDataBlocksRangeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsTruncateDataBlocksRangeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsTruncateDataBlocksRangeFtraceEventWriter, "perfetto.protos.F2fsTruncateDataBlocksRangeFtraceEvent");
 impl F2fsTruncateDataBlocksRangeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn nid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn ofs(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn free(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1135,21 +983,13 @@ pub struct F2fsTruncateInodeBlocksEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsTruncateInodeBlocksEnterFtraceEvent`]; dropping it closes the message.
-pub struct F2fsTruncateInodeBlocksEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsTruncateInodeBlocksEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsTruncateInodeBlocksEnterFtraceEventWriter, "perfetto.protos.F2fsTruncateInodeBlocksEnterFtraceEvent");
 impl F2fsTruncateInodeBlocksEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn from(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1188,19 +1028,11 @@ pub struct F2fsTruncateInodeBlocksExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsTruncateInodeBlocksExitFtraceEvent`]; dropping it closes the message.
-pub struct F2fsTruncateInodeBlocksExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsTruncateInodeBlocksExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsTruncateInodeBlocksExitFtraceEventWriter, "perfetto.protos.F2fsTruncateInodeBlocksExitFtraceEvent");
 impl F2fsTruncateInodeBlocksExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1236,20 +1068,12 @@ pub struct F2fsTruncateNodeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsTruncateNodeFtraceEvent`]; dropping it closes the message.
-pub struct F2fsTruncateNodeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsTruncateNodeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsTruncateNodeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsTruncateNodeFtraceEventWriter, "perfetto.protos.F2fsTruncateNodeFtraceEvent");
 impl F2fsTruncateNodeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn nid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn blk_addr(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1287,20 +1111,12 @@ pub struct F2fsTruncateNodesEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsTruncateNodesEnterFtraceEvent`]; dropping it closes the message.
-pub struct F2fsTruncateNodesEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsTruncateNodesEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsTruncateNodesEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsTruncateNodesEnterFtraceEventWriter, "perfetto.protos.F2fsTruncateNodesEnterFtraceEvent");
 impl F2fsTruncateNodesEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn nid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn blk_addr(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1337,19 +1153,11 @@ pub struct F2fsTruncateNodesExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsTruncateNodesExitFtraceEvent`]; dropping it closes the message.
-pub struct F2fsTruncateNodesExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsTruncateNodesExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsTruncateNodesExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsTruncateNodesExitFtraceEventWriter, "perfetto.protos.F2fsTruncateNodesExitFtraceEvent");
 impl F2fsTruncateNodesExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1386,21 +1194,13 @@ pub struct F2fsTruncatePartialNodesFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsTruncatePartialNodesFtraceEvent`]; dropping it closes the message.
-pub struct F2fsTruncatePartialNodesFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsTruncatePartialNodesFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsTruncatePartialNodesFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsTruncatePartialNodesFtraceEventWriter, "perfetto.protos.F2fsTruncatePartialNodesFtraceEvent");
 impl F2fsTruncatePartialNodesFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn nid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn depth(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn err(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1441,21 +1241,13 @@ pub struct F2fsUnlinkEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsUnlinkEnterFtraceEvent`]; dropping it closes the message.
-pub struct F2fsUnlinkEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsUnlinkEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsUnlinkEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsUnlinkEnterFtraceEventWriter, "perfetto.protos.F2fsUnlinkEnterFtraceEvent");
 impl F2fsUnlinkEnterFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn blocks(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1494,19 +1286,11 @@ pub struct F2fsUnlinkExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsUnlinkExitFtraceEvent`]; dropping it closes the message.
-pub struct F2fsUnlinkExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsUnlinkExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsUnlinkExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsUnlinkExitFtraceEventWriter, "perfetto.protos.F2fsUnlinkExitFtraceEvent");
 impl F2fsUnlinkExitFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1545,13 +1329,7 @@ pub struct F2fsVmPageMkwriteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsVmPageMkwriteFtraceEvent`]; dropping it closes the message.
-pub struct F2fsVmPageMkwriteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsVmPageMkwriteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsVmPageMkwriteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsVmPageMkwriteFtraceEventWriter, "perfetto.protos.F2fsVmPageMkwriteFtraceEvent");
 impl F2fsVmPageMkwriteFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -1560,8 +1338,6 @@ impl F2fsVmPageMkwriteFtraceEventWriter<'_> {
     #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn dirty(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn uptodate(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1606,21 +1382,13 @@ pub struct F2fsWriteBeginFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsWriteBeginFtraceEvent`]; dropping it closes the message.
-pub struct F2fsWriteBeginFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsWriteBeginFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsWriteBeginFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsWriteBeginFtraceEventWriter, "perfetto.protos.F2fsWriteBeginFtraceEvent");
 impl F2fsWriteBeginFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1661,21 +1429,13 @@ pub struct F2fsWriteCheckpointFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsWriteCheckpointFtraceEvent`]; dropping it closes the message.
-pub struct F2fsWriteCheckpointFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsWriteCheckpointFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsWriteCheckpointFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsWriteCheckpointFtraceEventWriter, "perfetto.protos.F2fsWriteCheckpointFtraceEvent");
 impl F2fsWriteCheckpointFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn is_umount(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn msg(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn reason(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn phase(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1716,21 +1476,13 @@ pub struct F2fsWriteEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsWriteEndFtraceEvent`]; dropping it closes the message.
-pub struct F2fsWriteEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsWriteEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsWriteEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsWriteEndFtraceEventWriter, "perfetto.protos.F2fsWriteEndFtraceEvent");
 impl F2fsWriteEndFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pos(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn copied(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1789,13 +1541,7 @@ pub struct F2fsIostatFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsIostatFtraceEvent`]; dropping it closes the message.
-pub struct F2fsIostatFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsIostatFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsIostatFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsIostatFtraceEventWriter, "perfetto.protos.F2fsIostatFtraceEvent");
 impl F2fsIostatFtraceEventWriter<'_> {
     #[inline] pub fn app_bio(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn app_brio(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -1820,8 +1566,6 @@ impl F2fsIostatFtraceEventWriter<'_> {
     #[inline] pub fn fs_mrio(&mut self, value: u64) -> &mut Self { rt::uint64::<21>(&mut self.s, value); self }
     #[inline] pub fn fs_nio(&mut self, value: u64) -> &mut Self { rt::uint64::<22>(&mut self.s, value); self }
     #[inline] pub fn fs_nrio(&mut self, value: u64) -> &mut Self { rt::uint64::<23>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1921,13 +1665,7 @@ pub struct F2fsIostatLatencyFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsIostatLatencyFtraceEvent`]; dropping it closes the message.
-pub struct F2fsIostatLatencyFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsIostatLatencyFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsIostatLatencyFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsIostatLatencyFtraceEventWriter, "perfetto.protos.F2fsIostatLatencyFtraceEvent");
 impl F2fsIostatLatencyFtraceEventWriter<'_> {
     #[inline] pub fn d_rd_avg(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn d_rd_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -1957,8 +1695,6 @@ impl F2fsIostatLatencyFtraceEventWriter<'_> {
     #[inline] pub fn n_wr_s_avg(&mut self, value: u32) -> &mut Self { rt::uint32::<26>(&mut self.s, value); self }
     #[inline] pub fn n_wr_s_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<27>(&mut self.s, value); self }
     #[inline] pub fn n_wr_s_peak(&mut self, value: u32) -> &mut Self { rt::uint32::<28>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2044,20 +1780,12 @@ pub struct F2fsBackgroundGcFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsBackgroundGcFtraceEvent`]; dropping it closes the message.
-pub struct F2fsBackgroundGcFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsBackgroundGcFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsBackgroundGcFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsBackgroundGcFtraceEventWriter, "perfetto.protos.F2fsBackgroundGcFtraceEvent");
 impl F2fsBackgroundGcFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn wait_ms(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn prefree(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn free(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2104,13 +1832,7 @@ pub struct F2fsGcBeginFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsGcBeginFtraceEvent`]; dropping it closes the message.
-pub struct F2fsGcBeginFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsGcBeginFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsGcBeginFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsGcBeginFtraceEventWriter, "perfetto.protos.F2fsGcBeginFtraceEvent");
 impl F2fsGcBeginFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn sync(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -2125,8 +1847,6 @@ impl F2fsGcBeginFtraceEventWriter<'_> {
     #[inline] pub fn gc_type(&mut self, value: i32) -> &mut Self { rt::int32::<11>(&mut self.s, value); self }
     #[inline] pub fn no_bg_gc(&mut self, value: u32) -> &mut Self { rt::uint32::<12>(&mut self.s, value); self }
     #[inline] pub fn nr_free_secs(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2189,13 +1909,7 @@ pub struct F2fsGcEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsGcEndFtraceEvent`]; dropping it closes the message.
-pub struct F2fsGcEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsGcEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsGcEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsGcEndFtraceEventWriter, "perfetto.protos.F2fsGcEndFtraceEvent");
 impl F2fsGcEndFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -2208,8 +1922,6 @@ impl F2fsGcEndFtraceEventWriter<'_> {
     #[inline] pub fn free_seg(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
     #[inline] pub fn reserved_seg(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
     #[inline] pub fn prefree_seg(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2270,13 +1982,7 @@ pub struct F2fsLockElapsedTimeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`F2fsLockElapsedTimeFtraceEvent`]; dropping it closes the message.
-pub struct F2fsLockElapsedTimeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for F2fsLockElapsedTimeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.F2fsLockElapsedTimeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(F2fsLockElapsedTimeFtraceEventWriter, "perfetto.protos.F2fsLockElapsedTimeFtraceEvent");
 impl F2fsLockElapsedTimeFtraceEventWriter<'_> {
     #[inline] pub fn dev(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -2291,8 +1997,6 @@ impl F2fsLockElapsedTimeFtraceEventWriter<'_> {
     #[inline] pub fn runnable_time(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
     #[inline] pub fn io_sleep_time(&mut self, value: u64) -> &mut Self { rt::uint64::<12>(&mut self.s, value); self }
     #[inline] pub fn other_time(&mut self, value: u64) -> &mut Self { rt::uint64::<13>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -16,19 +16,11 @@ pub struct FastrpcDmaStatFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FastrpcDmaStatFtraceEvent`]; dropping it closes the message.
-pub struct FastrpcDmaStatFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FastrpcDmaStatFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FastrpcDmaStatFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FastrpcDmaStatFtraceEventWriter, "perfetto.protos.FastrpcDmaStatFtraceEvent");
 impl FastrpcDmaStatFtraceEventWriter<'_> {
     #[inline] pub fn cid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     #[inline] pub fn total_allocated(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -63,19 +55,11 @@ pub struct FastrpcDmaFreeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FastrpcDmaFreeFtraceEvent`]; dropping it closes the message.
-pub struct FastrpcDmaFreeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FastrpcDmaFreeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FastrpcDmaFreeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FastrpcDmaFreeFtraceEventWriter, "perfetto.protos.FastrpcDmaFreeFtraceEvent");
 impl FastrpcDmaFreeFtraceEventWriter<'_> {
     #[inline] pub fn cid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn phys(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -112,21 +96,13 @@ pub struct FastrpcDmaAllocFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FastrpcDmaAllocFtraceEvent`]; dropping it closes the message.
-pub struct FastrpcDmaAllocFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FastrpcDmaAllocFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FastrpcDmaAllocFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FastrpcDmaAllocFtraceEventWriter, "perfetto.protos.FastrpcDmaAllocFtraceEvent");
 impl FastrpcDmaAllocFtraceEventWriter<'_> {
     #[inline] pub fn cid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn phys(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn attr(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn mflags(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -165,19 +141,11 @@ pub struct FastrpcDmaUnmapFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FastrpcDmaUnmapFtraceEvent`]; dropping it closes the message.
-pub struct FastrpcDmaUnmapFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FastrpcDmaUnmapFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FastrpcDmaUnmapFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FastrpcDmaUnmapFtraceEventWriter, "perfetto.protos.FastrpcDmaUnmapFtraceEvent");
 impl FastrpcDmaUnmapFtraceEventWriter<'_> {
     #[inline] pub fn cid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn phys(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -216,13 +184,7 @@ pub struct FastrpcDmaMapFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FastrpcDmaMapFtraceEvent`]; dropping it closes the message.
-pub struct FastrpcDmaMapFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FastrpcDmaMapFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FastrpcDmaMapFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FastrpcDmaMapFtraceEventWriter, "perfetto.protos.FastrpcDmaMapFtraceEvent");
 impl FastrpcDmaMapFtraceEventWriter<'_> {
     #[inline] pub fn cid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn fd(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -231,8 +193,6 @@ impl FastrpcDmaMapFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn attr(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn mflags(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

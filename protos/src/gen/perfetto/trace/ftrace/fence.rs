@@ -17,20 +17,12 @@ pub struct FenceInitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FenceInitFtraceEvent`]; dropping it closes the message.
-pub struct FenceInitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FenceInitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FenceInitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FenceInitFtraceEventWriter, "perfetto.protos.FenceInitFtraceEvent");
 impl FenceInitFtraceEventWriter<'_> {
     #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -68,20 +60,12 @@ pub struct FenceDestroyFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FenceDestroyFtraceEvent`]; dropping it closes the message.
-pub struct FenceDestroyFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FenceDestroyFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FenceDestroyFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FenceDestroyFtraceEventWriter, "perfetto.protos.FenceDestroyFtraceEvent");
 impl FenceDestroyFtraceEventWriter<'_> {
     #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -119,20 +103,12 @@ pub struct FenceEnableSignalFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FenceEnableSignalFtraceEvent`]; dropping it closes the message.
-pub struct FenceEnableSignalFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FenceEnableSignalFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FenceEnableSignalFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FenceEnableSignalFtraceEventWriter, "perfetto.protos.FenceEnableSignalFtraceEvent");
 impl FenceEnableSignalFtraceEventWriter<'_> {
     #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -170,20 +146,12 @@ pub struct FenceSignaledFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FenceSignaledFtraceEvent`]; dropping it closes the message.
-pub struct FenceSignaledFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FenceSignaledFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FenceSignaledFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FenceSignaledFtraceEventWriter, "perfetto.protos.FenceSignaledFtraceEvent");
 impl FenceSignaledFtraceEventWriter<'_> {
     #[inline] pub fn context(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

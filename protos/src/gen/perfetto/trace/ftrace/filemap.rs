@@ -18,21 +18,13 @@ pub struct MmFilemapAddToPageCacheFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmFilemapAddToPageCacheFtraceEvent`]; dropping it closes the message.
-pub struct MmFilemapAddToPageCacheFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmFilemapAddToPageCacheFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmFilemapAddToPageCacheFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmFilemapAddToPageCacheFtraceEventWriter, "perfetto.protos.MmFilemapAddToPageCacheFtraceEvent");
 impl MmFilemapAddToPageCacheFtraceEventWriter<'_> {
     #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn i_ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn s_dev(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -73,21 +65,13 @@ pub struct MmFilemapDeleteFromPageCacheFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmFilemapDeleteFromPageCacheFtraceEvent`]; dropping it closes the message.
-pub struct MmFilemapDeleteFromPageCacheFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmFilemapDeleteFromPageCacheFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmFilemapDeleteFromPageCacheFtraceEventWriter, "perfetto.protos.MmFilemapDeleteFromPageCacheFtraceEvent");
 impl MmFilemapDeleteFromPageCacheFtraceEventWriter<'_> {
     #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn i_ino(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn s_dev(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -16,19 +16,11 @@ pub struct DoSysOpenFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DoSysOpenFtraceEvent`]; dropping it closes the message.
-pub struct DoSysOpenFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DoSysOpenFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DoSysOpenFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DoSysOpenFtraceEventWriter, "perfetto.protos.DoSysOpenFtraceEvent");
 impl DoSysOpenFtraceEventWriter<'_> {
     #[inline] pub fn filename(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn mode(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -61,17 +53,9 @@ pub struct OpenExecFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`OpenExecFtraceEvent`]; dropping it closes the message.
-pub struct OpenExecFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for OpenExecFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.OpenExecFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(OpenExecFtraceEventWriter, "perfetto.protos.OpenExecFtraceEvent");
 impl OpenExecFtraceEventWriter<'_> {
     #[inline] pub fn filename(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

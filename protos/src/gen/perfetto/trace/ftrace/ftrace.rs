@@ -15,18 +15,10 @@ pub struct PrintFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PrintFtraceEvent`]; dropping it closes the message.
-pub struct PrintFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PrintFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PrintFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PrintFtraceEventWriter, "perfetto.protos.PrintFtraceEvent");
 impl PrintFtraceEventWriter<'_> {
     #[inline] pub fn ip(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn buf(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -55,18 +47,10 @@ pub struct FuncgraphEntryFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FuncgraphEntryFtraceEvent`]; dropping it closes the message.
-pub struct FuncgraphEntryFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FuncgraphEntryFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FuncgraphEntryFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FuncgraphEntryFtraceEventWriter, "perfetto.protos.FuncgraphEntryFtraceEvent");
 impl FuncgraphEntryFtraceEventWriter<'_> {
     #[inline] pub fn depth(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn func(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -101,21 +85,13 @@ pub struct FuncgraphExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FuncgraphExitFtraceEvent`]; dropping it closes the message.
-pub struct FuncgraphExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FuncgraphExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FuncgraphExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FuncgraphExitFtraceEventWriter, "perfetto.protos.FuncgraphExitFtraceEvent");
 impl FuncgraphExitFtraceEventWriter<'_> {
     #[inline] pub fn calltime(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn depth(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn func(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn overrun(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn rettime(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

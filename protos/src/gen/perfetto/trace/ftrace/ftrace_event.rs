@@ -1230,13 +1230,7 @@ pub enum FtraceEventEvent {
     #[pb(message, 617)] LongSoftirq(crate::LongSoftirqFtraceEvent),
 }
 
-/// Writes a [`FtraceEvent`]; dropping it closes the message.
-pub struct FtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceEventWriter, "perfetto.protos.FtraceEvent");
 impl FtraceEventWriter<'_> {
     #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -6008,8 +6002,6 @@ impl FtraceEventWriter<'_> {
         self
     }
     #[inline] pub fn common_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

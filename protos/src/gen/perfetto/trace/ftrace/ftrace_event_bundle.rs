@@ -50,13 +50,7 @@ pub struct FtraceEventBundle {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FtraceEventBundle`]; dropping it closes the message.
-pub struct FtraceEventBundleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceEventBundleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceEventBundle";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceEventBundleWriter, "perfetto.protos.FtraceEventBundle");
 impl FtraceEventBundleWriter<'_> {
     #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn event(&mut self) -> crate::FtraceEventWriter<'_> { rt::message::<2, _>(&mut self.s) }
@@ -102,8 +96,6 @@ impl FtraceEventBundleWriter<'_> {
         rt::bytes_gather::<512>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -171,13 +163,7 @@ pub struct FtraceEventBundleCompactSched {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FtraceEventBundleCompactSched`]; dropping it closes the message.
-pub struct FtraceEventBundleCompactSchedWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceEventBundleCompactSchedWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceEventBundle.CompactSched";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceEventBundleCompactSchedWriter, "perfetto.protos.FtraceEventBundle.CompactSched");
 impl FtraceEventBundleCompactSchedWriter<'_> {
     #[inline] pub fn switch_timestamp(
         &mut self,
@@ -251,8 +237,6 @@ impl FtraceEventBundleCompactSchedWriter<'_> {
         rt::packed_uint32::<12>(&mut self.s, values);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -304,21 +288,13 @@ pub struct FtraceEventBundleFtraceError {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FtraceEventBundleFtraceError`]; dropping it closes the message.
-pub struct FtraceEventBundleFtraceErrorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceEventBundleFtraceErrorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceEventBundle.FtraceError";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceEventBundleFtraceErrorWriter, "perfetto.protos.FtraceEventBundle.FtraceError");
 impl FtraceEventBundleFtraceErrorWriter<'_> {
     #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn status(&mut self, value: crate::FtraceParseStatus) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -351,13 +327,7 @@ pub struct FtraceEventBundleGenericEventDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FtraceEventBundleGenericEventDescriptor`]; dropping it closes the message.
-pub struct FtraceEventBundleGenericEventDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceEventBundleGenericEventDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceEventBundle.GenericEventDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceEventBundleGenericEventDescriptorWriter, "perfetto.protos.FtraceEventBundle.GenericEventDescriptor");
 impl FtraceEventBundleGenericEventDescriptorWriter<'_> {
     #[inline] pub fn field_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn event_descriptor(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
@@ -366,8 +336,6 @@ impl FtraceEventBundleGenericEventDescriptorWriter<'_> {
         self
     }
     #[inline] pub fn group_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -94,13 +94,7 @@ pub struct FtraceCpuStats {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FtraceCpuStats`]; dropping it closes the message.
-pub struct FtraceCpuStatsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceCpuStatsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceCpuStats";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceCpuStatsWriter, "perfetto.protos.FtraceCpuStats");
 impl FtraceCpuStatsWriter<'_> {
     #[inline] pub fn cpu(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn entries(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -111,8 +105,6 @@ impl FtraceCpuStatsWriter<'_> {
     #[inline] pub fn now_ts(&mut self, value: f64) -> &mut Self { rt::double::<7>(&mut self.s, value); self }
     #[inline] pub fn dropped_events(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
     #[inline] pub fn read_events(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -158,18 +150,10 @@ pub struct FtraceKprobeStats {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FtraceKprobeStats`]; dropping it closes the message.
-pub struct FtraceKprobeStatsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceKprobeStatsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceKprobeStats";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceKprobeStatsWriter, "perfetto.protos.FtraceKprobeStats");
 impl FtraceKprobeStatsWriter<'_> {
     #[inline] pub fn hits(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     #[inline] pub fn misses(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -212,13 +196,7 @@ pub struct FtraceStats {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FtraceStats`]; dropping it closes the message.
-pub struct FtraceStatsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FtraceStatsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FtraceStats";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FtraceStatsWriter, "perfetto.protos.FtraceStats");
 impl FtraceStatsWriter<'_> {
     #[inline] pub fn phase(&mut self, value: FtraceStatsPhase) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -271,8 +249,6 @@ impl FtraceStatsWriter<'_> {
         rt::string::<13>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -18,21 +18,13 @@ pub struct FwtpPerfettoCounterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FwtpPerfettoCounterFtraceEvent`]; dropping it closes the message.
-pub struct FwtpPerfettoCounterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FwtpPerfettoCounterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FwtpPerfettoCounterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FwtpPerfettoCounterFtraceEventWriter, "perfetto.protos.FwtpPerfettoCounterFtraceEvent");
 impl FwtpPerfettoCounterFtraceEventWriter<'_> {
     #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn track_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn category(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -73,21 +65,13 @@ pub struct FwtpPerfettoSliceFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`FwtpPerfettoSliceFtraceEvent`]; dropping it closes the message.
-pub struct FwtpPerfettoSliceFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FwtpPerfettoSliceFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.FwtpPerfettoSliceFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FwtpPerfettoSliceFtraceEventWriter, "perfetto.protos.FwtpPerfettoSliceFtraceEvent");
 impl FwtpPerfettoSliceFtraceEventWriter<'_> {
     #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn track_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn category(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn begin(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -38,19 +38,11 @@ pub struct GenericFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GenericFtraceEvent`]; dropping it closes the message.
-pub struct GenericFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GenericFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GenericFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GenericFtraceEventWriter, "perfetto.protos.GenericFtraceEvent");
 impl GenericFtraceEventWriter<'_> {
     #[inline] pub fn event_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn field(&mut self) -> GenericFtraceEventFieldWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn field_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -93,20 +85,12 @@ pub enum GenericFtraceEventFieldValue {
     #[pb(uint64, 5)] UintValue(u64),
 }
 
-/// Writes a [`GenericFtraceEventField`]; dropping it closes the message.
-pub struct GenericFtraceEventFieldWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GenericFtraceEventFieldWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GenericFtraceEvent.Field";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GenericFtraceEventFieldWriter, "perfetto.protos.GenericFtraceEvent.Field");
 impl GenericFtraceEventFieldWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn str_value(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
     #[inline] pub fn uint_value(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -144,21 +128,13 @@ pub struct KprobeEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KprobeEvent`]; dropping it closes the message.
-pub struct KprobeEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KprobeEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KprobeEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KprobeEventWriter, "perfetto.protos.KprobeEvent");
 impl KprobeEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: KprobeEventKprobeType) -> &mut Self {
         rt::enumeration::<2>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -16,18 +16,10 @@ pub struct GoogleIrmEventFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GoogleIrmEventFtraceEvent`]; dropping it closes the message.
-pub struct GoogleIrmEventFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GoogleIrmEventFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GoogleIrmEventFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GoogleIrmEventFtraceEventWriter, "perfetto.protos.GoogleIrmEventFtraceEvent");
 impl GoogleIrmEventFtraceEventWriter<'_> {
     #[inline] pub fn event(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

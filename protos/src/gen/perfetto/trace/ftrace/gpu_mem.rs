@@ -16,19 +16,11 @@ pub struct GpuMemTotalFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuMemTotalFtraceEvent`]; dropping it closes the message.
-pub struct GpuMemTotalFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuMemTotalFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuMemTotalFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuMemTotalFtraceEventWriter, "perfetto.protos.GpuMemTotalFtraceEvent");
 impl GpuMemTotalFtraceEventWriter<'_> {
     #[inline] pub fn gpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -19,13 +19,7 @@ pub struct DrmSchedJobFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DrmSchedJobFtraceEvent`]; dropping it closes the message.
-pub struct DrmSchedJobFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DrmSchedJobFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DrmSchedJobFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DrmSchedJobFtraceEventWriter, "perfetto.protos.DrmSchedJobFtraceEvent");
 impl DrmSchedJobFtraceEventWriter<'_> {
     #[inline] pub fn entity(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn fence(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -33,8 +27,6 @@ impl DrmSchedJobFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn job_count(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -78,13 +70,7 @@ pub struct DrmRunJobFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DrmRunJobFtraceEvent`]; dropping it closes the message.
-pub struct DrmRunJobFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DrmRunJobFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DrmRunJobFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DrmRunJobFtraceEventWriter, "perfetto.protos.DrmRunJobFtraceEvent");
 impl DrmRunJobFtraceEventWriter<'_> {
     #[inline] pub fn entity(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn fence(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -92,8 +78,6 @@ impl DrmRunJobFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn job_count(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -132,17 +116,9 @@ pub struct DrmSchedProcessJobFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DrmSchedProcessJobFtraceEvent`]; dropping it closes the message.
-pub struct DrmSchedProcessJobFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DrmSchedProcessJobFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DrmSchedProcessJobFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DrmSchedProcessJobFtraceEventWriter, "perfetto.protos.DrmSchedProcessJobFtraceEvent");
 impl DrmSchedProcessJobFtraceEventWriter<'_> {
     #[inline] pub fn fence(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -172,20 +148,12 @@ pub struct DrmSchedJobAddDepFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DrmSchedJobAddDepFtraceEvent`]; dropping it closes the message.
-pub struct DrmSchedJobAddDepFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DrmSchedJobAddDepFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DrmSchedJobAddDepFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DrmSchedJobAddDepFtraceEventWriter, "perfetto.protos.DrmSchedJobAddDepFtraceEvent");
 impl DrmSchedJobAddDepFtraceEventWriter<'_> {
     #[inline] pub fn fence_context(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn fence_seqno(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn ctx(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn seqno(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -221,18 +189,10 @@ pub struct DrmSchedJobDoneFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DrmSchedJobDoneFtraceEvent`]; dropping it closes the message.
-pub struct DrmSchedJobDoneFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DrmSchedJobDoneFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DrmSchedJobDoneFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DrmSchedJobDoneFtraceEventWriter, "perfetto.protos.DrmSchedJobDoneFtraceEvent");
 impl DrmSchedJobDoneFtraceEventWriter<'_> {
     #[inline] pub fn fence_context(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn fence_seqno(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -269,13 +229,7 @@ pub struct DrmSchedJobQueueFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DrmSchedJobQueueFtraceEvent`]; dropping it closes the message.
-pub struct DrmSchedJobQueueFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DrmSchedJobQueueFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DrmSchedJobQueueFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DrmSchedJobQueueFtraceEventWriter, "perfetto.protos.DrmSchedJobQueueFtraceEvent");
 impl DrmSchedJobQueueFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn job_count(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -284,8 +238,6 @@ impl DrmSchedJobQueueFtraceEventWriter<'_> {
     #[inline] pub fn fence_context(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn fence_seqno(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
     #[inline] pub fn client_id(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -332,13 +284,7 @@ pub struct DrmSchedJobRunFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DrmSchedJobRunFtraceEvent`]; dropping it closes the message.
-pub struct DrmSchedJobRunFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DrmSchedJobRunFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DrmSchedJobRunFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DrmSchedJobRunFtraceEventWriter, "perfetto.protos.DrmSchedJobRunFtraceEvent");
 impl DrmSchedJobRunFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn job_count(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -347,8 +293,6 @@ impl DrmSchedJobRunFtraceEventWriter<'_> {
     #[inline] pub fn fence_context(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn fence_seqno(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
     #[inline] pub fn client_id(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -392,20 +336,12 @@ pub struct DrmSchedJobUnschedulableFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DrmSchedJobUnschedulableFtraceEvent`]; dropping it closes the message.
-pub struct DrmSchedJobUnschedulableFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DrmSchedJobUnschedulableFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DrmSchedJobUnschedulableFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DrmSchedJobUnschedulableFtraceEventWriter, "perfetto.protos.DrmSchedJobUnschedulableFtraceEvent");
 impl DrmSchedJobUnschedulableFtraceEventWriter<'_> {
     #[inline] pub fn fence_context(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn fence_seqno(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn ctx(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn seqno(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -13,17 +13,8 @@ pub struct HypEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HypEnterFtraceEvent`]; dropping it closes the message.
-pub struct HypEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HypEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HypEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl HypEnterFtraceEventWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(HypEnterFtraceEventWriter, "perfetto.protos.HypEnterFtraceEvent");
+impl HypEnterFtraceEventWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.HypEnterFtraceEvent": HypEnterFtraceEventReader, HypEnterFtraceEventField, HypEnterFtraceEventTable;
@@ -45,17 +36,8 @@ pub struct HypExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HypExitFtraceEvent`]; dropping it closes the message.
-pub struct HypExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HypExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HypExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl HypExitFtraceEventWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(HypExitFtraceEventWriter, "perfetto.protos.HypExitFtraceEvent");
+impl HypExitFtraceEventWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.HypExitFtraceEvent": HypExitFtraceEventReader, HypExitFtraceEventField, HypExitFtraceEventTable;
@@ -79,18 +61,10 @@ pub struct HostHcallFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HostHcallFtraceEvent`]; dropping it closes the message.
-pub struct HostHcallFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HostHcallFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HostHcallFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HostHcallFtraceEventWriter, "perfetto.protos.HostHcallFtraceEvent");
 impl HostHcallFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn invalid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -122,18 +96,10 @@ pub struct HostSmcFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HostSmcFtraceEvent`]; dropping it closes the message.
-pub struct HostSmcFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HostSmcFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HostSmcFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HostSmcFtraceEventWriter, "perfetto.protos.HostSmcFtraceEvent");
 impl HostSmcFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn forwarded(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -165,18 +131,10 @@ pub struct HostMemAbortFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HostMemAbortFtraceEvent`]; dropping it closes the message.
-pub struct HostMemAbortFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HostMemAbortFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HostMemAbortFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HostMemAbortFtraceEventWriter, "perfetto.protos.HostMemAbortFtraceEvent");
 impl HostMemAbortFtraceEventWriter<'_> {
     #[inline] pub fn esr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn addr(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -213,13 +171,7 @@ pub struct HostFfaCallFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HostFfaCallFtraceEvent`]; dropping it closes the message.
-pub struct HostFfaCallFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HostFfaCallFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HostFfaCallFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HostFfaCallFtraceEventWriter, "perfetto.protos.HostFfaCallFtraceEvent");
 impl HostFfaCallFtraceEventWriter<'_> {
     #[inline] pub fn func_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn res_a1(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -228,8 +180,6 @@ impl HostFfaCallFtraceEventWriter<'_> {
     #[inline] pub fn res_a4(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn handled(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn err(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -272,19 +222,11 @@ pub struct IommuIdmapFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IommuIdmapFtraceEvent`]; dropping it closes the message.
-pub struct IommuIdmapFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IommuIdmapFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IommuIdmapFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IommuIdmapFtraceEventWriter, "perfetto.protos.IommuIdmapFtraceEvent");
 impl IommuIdmapFtraceEventWriter<'_> {
     #[inline] pub fn from(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn to(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn prot(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -318,18 +260,10 @@ pub struct PsciMemProtectFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PsciMemProtectFtraceEvent`]; dropping it closes the message.
-pub struct PsciMemProtectFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PsciMemProtectFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PsciMemProtectFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PsciMemProtectFtraceEventWriter, "perfetto.protos.PsciMemProtectFtraceEvent");
 impl PsciMemProtectFtraceEventWriter<'_> {
     #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn was(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -15,18 +15,10 @@ pub struct HypervisorHostHcallFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HypervisorHostHcallFtraceEvent`]; dropping it closes the message.
-pub struct HypervisorHostHcallFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HypervisorHostHcallFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HypervisorHostHcallFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HypervisorHostHcallFtraceEventWriter, "perfetto.protos.HypervisorHostHcallFtraceEvent");
 impl HypervisorHostHcallFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn invalid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -58,18 +50,10 @@ pub struct HypervisorHostSmcFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HypervisorHostSmcFtraceEvent`]; dropping it closes the message.
-pub struct HypervisorHostSmcFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HypervisorHostSmcFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HypervisorHostSmcFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HypervisorHostSmcFtraceEventWriter, "perfetto.protos.HypervisorHostSmcFtraceEvent");
 impl HypervisorHostSmcFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn forwarded(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -99,17 +83,8 @@ pub struct HypervisorHypExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HypervisorHypExitFtraceEvent`]; dropping it closes the message.
-pub struct HypervisorHypExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HypervisorHypExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HypervisorHypExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl HypervisorHypExitFtraceEventWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(HypervisorHypExitFtraceEventWriter, "perfetto.protos.HypervisorHypExitFtraceEvent");
+impl HypervisorHypExitFtraceEventWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.HypervisorHypExitFtraceEvent": HypervisorHypExitFtraceEventReader, HypervisorHypExitFtraceEventField, HypervisorHypExitFtraceEventTable;
@@ -134,19 +109,11 @@ pub struct HypervisorIommuIdmapFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HypervisorIommuIdmapFtraceEvent`]; dropping it closes the message.
-pub struct HypervisorIommuIdmapFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HypervisorIommuIdmapFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HypervisorIommuIdmapFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HypervisorIommuIdmapFtraceEventWriter, "perfetto.protos.HypervisorIommuIdmapFtraceEvent");
 impl HypervisorIommuIdmapFtraceEventWriter<'_> {
     #[inline] pub fn from(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn to(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn prot(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -180,18 +147,10 @@ pub struct HypervisorPsciMemProtectFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HypervisorPsciMemProtectFtraceEvent`]; dropping it closes the message.
-pub struct HypervisorPsciMemProtectFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HypervisorPsciMemProtectFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HypervisorPsciMemProtectFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HypervisorPsciMemProtectFtraceEventWriter, "perfetto.protos.HypervisorPsciMemProtectFtraceEvent");
 impl HypervisorPsciMemProtectFtraceEventWriter<'_> {
     #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn was(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -223,18 +182,10 @@ pub struct HypervisorHostMemAbortFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HypervisorHostMemAbortFtraceEvent`]; dropping it closes the message.
-pub struct HypervisorHostMemAbortFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HypervisorHostMemAbortFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HypervisorHostMemAbortFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HypervisorHostMemAbortFtraceEventWriter, "perfetto.protos.HypervisorHostMemAbortFtraceEvent");
 impl HypervisorHostMemAbortFtraceEventWriter<'_> {
     #[inline] pub fn esr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn addr(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -264,17 +215,8 @@ pub struct HypervisorHypEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HypervisorHypEnterFtraceEvent`]; dropping it closes the message.
-pub struct HypervisorHypEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HypervisorHypEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HypervisorHypEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl HypervisorHypEnterFtraceEventWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(HypervisorHypEnterFtraceEventWriter, "perfetto.protos.HypervisorHypEnterFtraceEvent");
+impl HypervisorHypEnterFtraceEventWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.HypervisorHypEnterFtraceEvent": HypervisorHypEnterFtraceEventReader, HypervisorHypEnterFtraceEventField, HypervisorHypEnterFtraceEventTable;
@@ -297,17 +239,9 @@ pub struct HypervisorIommuIdmapCompleteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HypervisorIommuIdmapCompleteFtraceEvent`]; dropping it closes the message.
-pub struct HypervisorIommuIdmapCompleteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HypervisorIommuIdmapCompleteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HypervisorIommuIdmapCompleteFtraceEventWriter, "perfetto.protos.HypervisorIommuIdmapCompleteFtraceEvent");
 impl HypervisorIommuIdmapCompleteFtraceEventWriter<'_> {
     #[inline] pub fn map(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -334,17 +268,9 @@ pub struct HypervisorVcpuIllegalTrapFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HypervisorVcpuIllegalTrapFtraceEvent`]; dropping it closes the message.
-pub struct HypervisorVcpuIllegalTrapFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HypervisorVcpuIllegalTrapFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HypervisorVcpuIllegalTrapFtraceEventWriter, "perfetto.protos.HypervisorVcpuIllegalTrapFtraceEvent");
 impl HypervisorVcpuIllegalTrapFtraceEventWriter<'_> {
     #[inline] pub fn esr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -18,21 +18,13 @@ pub struct I2cReadFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`I2cReadFtraceEvent`]; dropping it closes the message.
-pub struct I2cReadFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for I2cReadFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.I2cReadFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(I2cReadFtraceEventWriter, "perfetto.protos.I2cReadFtraceEvent");
 impl I2cReadFtraceEventWriter<'_> {
     #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn msg_nr(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn addr(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -74,13 +66,7 @@ pub struct I2cWriteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`I2cWriteFtraceEvent`]; dropping it closes the message.
-pub struct I2cWriteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for I2cWriteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.I2cWriteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(I2cWriteFtraceEventWriter, "perfetto.protos.I2cWriteFtraceEvent");
 impl I2cWriteFtraceEventWriter<'_> {
     #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn msg_nr(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -92,8 +78,6 @@ impl I2cWriteFtraceEventWriter<'_> {
         rt::bytes_gather::<7>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -134,19 +118,11 @@ pub struct I2cResultFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`I2cResultFtraceEvent`]; dropping it closes the message.
-pub struct I2cResultFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for I2cResultFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.I2cResultFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(I2cResultFtraceEventWriter, "perfetto.protos.I2cResultFtraceEvent");
 impl I2cResultFtraceEventWriter<'_> {
     #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn nr_msgs(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -184,13 +160,7 @@ pub struct I2cReplyFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`I2cReplyFtraceEvent`]; dropping it closes the message.
-pub struct I2cReplyFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for I2cReplyFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.I2cReplyFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(I2cReplyFtraceEventWriter, "perfetto.protos.I2cReplyFtraceEvent");
 impl I2cReplyFtraceEventWriter<'_> {
     #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn msg_nr(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -202,8 +172,6 @@ impl I2cReplyFtraceEventWriter<'_> {
         rt::bytes_gather::<7>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -246,21 +214,13 @@ pub struct SmbusReadFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SmbusReadFtraceEvent`]; dropping it closes the message.
-pub struct SmbusReadFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SmbusReadFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SmbusReadFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SmbusReadFtraceEventWriter, "perfetto.protos.SmbusReadFtraceEvent");
 impl SmbusReadFtraceEventWriter<'_> {
     #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn addr(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn command(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn protocol(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -302,13 +262,7 @@ pub struct SmbusWriteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SmbusWriteFtraceEvent`]; dropping it closes the message.
-pub struct SmbusWriteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SmbusWriteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SmbusWriteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SmbusWriteFtraceEventWriter, "perfetto.protos.SmbusWriteFtraceEvent");
 impl SmbusWriteFtraceEventWriter<'_> {
     #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn addr(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -316,8 +270,6 @@ impl SmbusWriteFtraceEventWriter<'_> {
     #[inline] pub fn command(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn protocol(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -362,13 +314,7 @@ pub struct SmbusResultFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SmbusResultFtraceEvent`]; dropping it closes the message.
-pub struct SmbusResultFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SmbusResultFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SmbusResultFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SmbusResultFtraceEventWriter, "perfetto.protos.SmbusResultFtraceEvent");
 impl SmbusResultFtraceEventWriter<'_> {
     #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn addr(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -377,8 +323,6 @@ impl SmbusResultFtraceEventWriter<'_> {
     #[inline] pub fn command(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn res(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn protocol(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -424,13 +368,7 @@ pub struct SmbusReplyFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SmbusReplyFtraceEvent`]; dropping it closes the message.
-pub struct SmbusReplyFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SmbusReplyFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SmbusReplyFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SmbusReplyFtraceEventWriter, "perfetto.protos.SmbusReplyFtraceEvent");
 impl SmbusReplyFtraceEventWriter<'_> {
     #[inline] pub fn adapter_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn addr(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -438,8 +376,6 @@ impl SmbusReplyFtraceEventWriter<'_> {
     #[inline] pub fn command(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn protocol(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

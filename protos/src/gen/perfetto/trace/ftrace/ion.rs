@@ -16,19 +16,11 @@ pub struct IonStatFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonStatFtraceEvent`]; dropping it closes the message.
-pub struct IonStatFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonStatFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonStatFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonStatFtraceEventWriter, "perfetto.protos.IonStatFtraceEvent");
 impl IonStatFtraceEventWriter<'_> {
     #[inline] pub fn buffer_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     #[inline] pub fn total_allocated(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

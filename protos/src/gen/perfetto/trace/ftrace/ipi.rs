@@ -14,17 +14,9 @@ pub struct IpiEntryFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IpiEntryFtraceEvent`]; dropping it closes the message.
-pub struct IpiEntryFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IpiEntryFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IpiEntryFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IpiEntryFtraceEventWriter, "perfetto.protos.IpiEntryFtraceEvent");
 impl IpiEntryFtraceEventWriter<'_> {
     #[inline] pub fn reason(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -51,17 +43,9 @@ pub struct IpiExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IpiExitFtraceEvent`]; dropping it closes the message.
-pub struct IpiExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IpiExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IpiExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IpiExitFtraceEventWriter, "perfetto.protos.IpiExitFtraceEvent");
 impl IpiExitFtraceEventWriter<'_> {
     #[inline] pub fn reason(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -89,18 +73,10 @@ pub struct IpiRaiseFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IpiRaiseFtraceEvent`]; dropping it closes the message.
-pub struct IpiRaiseFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IpiRaiseFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IpiRaiseFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IpiRaiseFtraceEventWriter, "perfetto.protos.IpiRaiseFtraceEvent");
 impl IpiRaiseFtraceEventWriter<'_> {
     #[inline] pub fn target_cpus(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn reason(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

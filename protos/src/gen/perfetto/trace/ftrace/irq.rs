@@ -14,17 +14,9 @@ pub struct SoftirqEntryFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SoftirqEntryFtraceEvent`]; dropping it closes the message.
-pub struct SoftirqEntryFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SoftirqEntryFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SoftirqEntryFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SoftirqEntryFtraceEventWriter, "perfetto.protos.SoftirqEntryFtraceEvent");
 impl SoftirqEntryFtraceEventWriter<'_> {
     #[inline] pub fn vec(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -51,17 +43,9 @@ pub struct SoftirqExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SoftirqExitFtraceEvent`]; dropping it closes the message.
-pub struct SoftirqExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SoftirqExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SoftirqExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SoftirqExitFtraceEventWriter, "perfetto.protos.SoftirqExitFtraceEvent");
 impl SoftirqExitFtraceEventWriter<'_> {
     #[inline] pub fn vec(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -88,17 +72,9 @@ pub struct SoftirqRaiseFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SoftirqRaiseFtraceEvent`]; dropping it closes the message.
-pub struct SoftirqRaiseFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SoftirqRaiseFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SoftirqRaiseFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SoftirqRaiseFtraceEventWriter, "perfetto.protos.SoftirqRaiseFtraceEvent");
 impl SoftirqRaiseFtraceEventWriter<'_> {
     #[inline] pub fn vec(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -127,19 +103,11 @@ pub struct IrqHandlerEntryFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IrqHandlerEntryFtraceEvent`]; dropping it closes the message.
-pub struct IrqHandlerEntryFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IrqHandlerEntryFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IrqHandlerEntryFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IrqHandlerEntryFtraceEventWriter, "perfetto.protos.IrqHandlerEntryFtraceEvent");
 impl IrqHandlerEntryFtraceEventWriter<'_> {
     #[inline] pub fn irq(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn handler(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -173,18 +141,10 @@ pub struct IrqHandlerExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IrqHandlerExitFtraceEvent`]; dropping it closes the message.
-pub struct IrqHandlerExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IrqHandlerExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IrqHandlerExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IrqHandlerExitFtraceEventWriter, "perfetto.protos.IrqHandlerExitFtraceEvent");
 impl IrqHandlerExitFtraceEventWriter<'_> {
     #[inline] pub fn irq(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -14,17 +14,9 @@ pub struct LocalTimerEntryFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`LocalTimerEntryFtraceEvent`]; dropping it closes the message.
-pub struct LocalTimerEntryFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for LocalTimerEntryFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.LocalTimerEntryFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(LocalTimerEntryFtraceEventWriter, "perfetto.protos.LocalTimerEntryFtraceEvent");
 impl LocalTimerEntryFtraceEventWriter<'_> {
     #[inline] pub fn vector(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -51,17 +43,9 @@ pub struct LocalTimerExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`LocalTimerExitFtraceEvent`]; dropping it closes the message.
-pub struct LocalTimerExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for LocalTimerExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.LocalTimerExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(LocalTimerExitFtraceEventWriter, "perfetto.protos.LocalTimerExitFtraceEvent");
 impl LocalTimerExitFtraceEventWriter<'_> {
     #[inline] pub fn vector(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

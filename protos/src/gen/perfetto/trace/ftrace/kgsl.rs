@@ -15,18 +15,10 @@ pub struct KgslGpuFrequencyFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KgslGpuFrequencyFtraceEvent`]; dropping it closes the message.
-pub struct KgslGpuFrequencyFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KgslGpuFrequencyFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KgslGpuFrequencyFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KgslGpuFrequencyFtraceEventWriter, "perfetto.protos.KgslGpuFrequencyFtraceEvent");
 impl KgslGpuFrequencyFtraceEventWriter<'_> {
     #[inline] pub fn gpu_freq(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn gpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -61,21 +53,13 @@ pub struct KgslAdrenoCmdbatchQueuedFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KgslAdrenoCmdbatchQueuedFtraceEvent`]; dropping it closes the message.
-pub struct KgslAdrenoCmdbatchQueuedFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KgslAdrenoCmdbatchQueuedFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KgslAdrenoCmdbatchQueuedFtraceEventWriter, "perfetto.protos.KgslAdrenoCmdbatchQueuedFtraceEvent");
 impl KgslAdrenoCmdbatchQueuedFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn timestamp(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn queued(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn prio(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -124,13 +108,7 @@ pub struct KgslAdrenoCmdbatchSubmittedFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KgslAdrenoCmdbatchSubmittedFtraceEvent`]; dropping it closes the message.
-pub struct KgslAdrenoCmdbatchSubmittedFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KgslAdrenoCmdbatchSubmittedFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KgslAdrenoCmdbatchSubmittedFtraceEventWriter, "perfetto.protos.KgslAdrenoCmdbatchSubmittedFtraceEvent");
 impl KgslAdrenoCmdbatchSubmittedFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn timestamp(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -145,8 +123,6 @@ impl KgslAdrenoCmdbatchSubmittedFtraceEventWriter<'_> {
     #[inline] pub fn wptr(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
     #[inline] pub fn q_inflight(&mut self, value: i32) -> &mut Self { rt::int32::<12>(&mut self.s, value); self }
     #[inline] pub fn dispatch_queue(&mut self, value: i32) -> &mut Self { rt::int32::<13>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -202,20 +178,12 @@ pub struct KgslAdrenoCmdbatchSyncFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KgslAdrenoCmdbatchSyncFtraceEvent`]; dropping it closes the message.
-pub struct KgslAdrenoCmdbatchSyncFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KgslAdrenoCmdbatchSyncFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KgslAdrenoCmdbatchSyncFtraceEventWriter, "perfetto.protos.KgslAdrenoCmdbatchSyncFtraceEvent");
 impl KgslAdrenoCmdbatchSyncFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn timestamp(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn ticks(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -266,13 +234,7 @@ pub struct KgslAdrenoCmdbatchRetiredFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KgslAdrenoCmdbatchRetiredFtraceEvent`]; dropping it closes the message.
-pub struct KgslAdrenoCmdbatchRetiredFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KgslAdrenoCmdbatchRetiredFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KgslAdrenoCmdbatchRetiredFtraceEventWriter, "perfetto.protos.KgslAdrenoCmdbatchRetiredFtraceEvent");
 impl KgslAdrenoCmdbatchRetiredFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn timestamp(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -291,8 +253,6 @@ impl KgslAdrenoCmdbatchRetiredFtraceEventWriter<'_> {
     #[inline] pub fn submitted_to_rb(&mut self, value: u64) -> &mut Self { rt::uint64::<15>(&mut self.s, value); self }
     #[inline] pub fn retired_on_gmu(&mut self, value: u64) -> &mut Self { rt::uint64::<16>(&mut self.s, value); self }
     #[inline] pub fn active(&mut self, value: u64) -> &mut Self { rt::uint64::<17>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -15,18 +15,10 @@ pub struct AllocPagesIommuEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AllocPagesIommuEndFtraceEvent`]; dropping it closes the message.
-pub struct AllocPagesIommuEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AllocPagesIommuEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AllocPagesIommuEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AllocPagesIommuEndFtraceEventWriter, "perfetto.protos.AllocPagesIommuEndFtraceEvent");
 impl AllocPagesIommuEndFtraceEventWriter<'_> {
     #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -58,18 +50,10 @@ pub struct AllocPagesIommuFailFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AllocPagesIommuFailFtraceEvent`]; dropping it closes the message.
-pub struct AllocPagesIommuFailFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AllocPagesIommuFailFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AllocPagesIommuFailFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AllocPagesIommuFailFtraceEventWriter, "perfetto.protos.AllocPagesIommuFailFtraceEvent");
 impl AllocPagesIommuFailFtraceEventWriter<'_> {
     #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -101,18 +85,10 @@ pub struct AllocPagesIommuStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AllocPagesIommuStartFtraceEvent`]; dropping it closes the message.
-pub struct AllocPagesIommuStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AllocPagesIommuStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AllocPagesIommuStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AllocPagesIommuStartFtraceEventWriter, "perfetto.protos.AllocPagesIommuStartFtraceEvent");
 impl AllocPagesIommuStartFtraceEventWriter<'_> {
     #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -144,18 +120,10 @@ pub struct AllocPagesSysEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AllocPagesSysEndFtraceEvent`]; dropping it closes the message.
-pub struct AllocPagesSysEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AllocPagesSysEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AllocPagesSysEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AllocPagesSysEndFtraceEventWriter, "perfetto.protos.AllocPagesSysEndFtraceEvent");
 impl AllocPagesSysEndFtraceEventWriter<'_> {
     #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -187,18 +155,10 @@ pub struct AllocPagesSysFailFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AllocPagesSysFailFtraceEvent`]; dropping it closes the message.
-pub struct AllocPagesSysFailFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AllocPagesSysFailFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AllocPagesSysFailFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AllocPagesSysFailFtraceEventWriter, "perfetto.protos.AllocPagesSysFailFtraceEvent");
 impl AllocPagesSysFailFtraceEventWriter<'_> {
     #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -230,18 +190,10 @@ pub struct AllocPagesSysStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AllocPagesSysStartFtraceEvent`]; dropping it closes the message.
-pub struct AllocPagesSysStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AllocPagesSysStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AllocPagesSysStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AllocPagesSysStartFtraceEventWriter, "perfetto.protos.AllocPagesSysStartFtraceEvent");
 impl AllocPagesSysStartFtraceEventWriter<'_> {
     #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -272,17 +224,9 @@ pub struct DmaAllocContiguousRetryFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DmaAllocContiguousRetryFtraceEvent`]; dropping it closes the message.
-pub struct DmaAllocContiguousRetryFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DmaAllocContiguousRetryFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DmaAllocContiguousRetryFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DmaAllocContiguousRetryFtraceEventWriter, "perfetto.protos.DmaAllocContiguousRetryFtraceEvent");
 impl DmaAllocContiguousRetryFtraceEventWriter<'_> {
     #[inline] pub fn tries(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -312,20 +256,12 @@ pub struct IommuMapRangeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IommuMapRangeFtraceEvent`]; dropping it closes the message.
-pub struct IommuMapRangeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IommuMapRangeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IommuMapRangeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IommuMapRangeFtraceEventWriter, "perfetto.protos.IommuMapRangeFtraceEvent");
 impl IommuMapRangeFtraceEventWriter<'_> {
     #[inline] pub fn chunk_size(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pa(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn va(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -364,21 +300,13 @@ pub struct IommuSecPtblMapRangeEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IommuSecPtblMapRangeEndFtraceEvent`]; dropping it closes the message.
-pub struct IommuSecPtblMapRangeEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IommuSecPtblMapRangeEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IommuSecPtblMapRangeEndFtraceEventWriter, "perfetto.protos.IommuSecPtblMapRangeEndFtraceEvent");
 impl IommuSecPtblMapRangeEndFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn num(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn pa(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn sec_id(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn va(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -419,21 +347,13 @@ pub struct IommuSecPtblMapRangeStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IommuSecPtblMapRangeStartFtraceEvent`]; dropping it closes the message.
-pub struct IommuSecPtblMapRangeStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IommuSecPtblMapRangeStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IommuSecPtblMapRangeStartFtraceEventWriter, "perfetto.protos.IommuSecPtblMapRangeStartFtraceEvent");
 impl IommuSecPtblMapRangeStartFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn num(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn pa(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn sec_id(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn va(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -474,21 +394,13 @@ pub struct IonAllocBufferEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonAllocBufferEndFtraceEvent`]; dropping it closes the message.
-pub struct IonAllocBufferEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonAllocBufferEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonAllocBufferEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonAllocBufferEndFtraceEventWriter, "perfetto.protos.IonAllocBufferEndFtraceEvent");
 impl IonAllocBufferEndFtraceEventWriter<'_> {
     #[inline] pub fn client_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn mask(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -530,13 +442,7 @@ pub struct IonAllocBufferFailFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonAllocBufferFailFtraceEvent`]; dropping it closes the message.
-pub struct IonAllocBufferFailFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonAllocBufferFailFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonAllocBufferFailFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonAllocBufferFailFtraceEventWriter, "perfetto.protos.IonAllocBufferFailFtraceEvent");
 impl IonAllocBufferFailFtraceEventWriter<'_> {
     #[inline] pub fn client_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn error(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
@@ -544,8 +450,6 @@ impl IonAllocBufferFailFtraceEventWriter<'_> {
     #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn mask(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -589,13 +493,7 @@ pub struct IonAllocBufferFallbackFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonAllocBufferFallbackFtraceEvent`]; dropping it closes the message.
-pub struct IonAllocBufferFallbackFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonAllocBufferFallbackFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonAllocBufferFallbackFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonAllocBufferFallbackFtraceEventWriter, "perfetto.protos.IonAllocBufferFallbackFtraceEvent");
 impl IonAllocBufferFallbackFtraceEventWriter<'_> {
     #[inline] pub fn client_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn error(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
@@ -603,8 +501,6 @@ impl IonAllocBufferFallbackFtraceEventWriter<'_> {
     #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn mask(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -647,21 +543,13 @@ pub struct IonAllocBufferStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonAllocBufferStartFtraceEvent`]; dropping it closes the message.
-pub struct IonAllocBufferStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonAllocBufferStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonAllocBufferStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonAllocBufferStartFtraceEventWriter, "perfetto.protos.IonAllocBufferStartFtraceEvent");
 impl IonAllocBufferStartFtraceEventWriter<'_> {
     #[inline] pub fn client_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn mask(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -698,17 +586,9 @@ pub struct IonCpAllocRetryFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonCpAllocRetryFtraceEvent`]; dropping it closes the message.
-pub struct IonCpAllocRetryFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonCpAllocRetryFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonCpAllocRetryFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonCpAllocRetryFtraceEventWriter, "perfetto.protos.IonCpAllocRetryFtraceEvent");
 impl IonCpAllocRetryFtraceEventWriter<'_> {
     #[inline] pub fn tries(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -738,20 +618,12 @@ pub struct IonCpSecureBufferEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonCpSecureBufferEndFtraceEvent`]; dropping it closes the message.
-pub struct IonCpSecureBufferEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonCpSecureBufferEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonCpSecureBufferEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonCpSecureBufferEndFtraceEventWriter, "perfetto.protos.IonCpSecureBufferEndFtraceEvent");
 impl IonCpSecureBufferEndFtraceEventWriter<'_> {
     #[inline] pub fn align(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -789,20 +661,12 @@ pub struct IonCpSecureBufferStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonCpSecureBufferStartFtraceEvent`]; dropping it closes the message.
-pub struct IonCpSecureBufferStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonCpSecureBufferStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonCpSecureBufferStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonCpSecureBufferStartFtraceEventWriter, "perfetto.protos.IonCpSecureBufferStartFtraceEvent");
 impl IonCpSecureBufferStartFtraceEventWriter<'_> {
     #[inline] pub fn align(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -837,17 +701,9 @@ pub struct IonPrefetchingFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonPrefetchingFtraceEvent`]; dropping it closes the message.
-pub struct IonPrefetchingFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonPrefetchingFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonPrefetchingFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonPrefetchingFtraceEventWriter, "perfetto.protos.IonPrefetchingFtraceEvent");
 impl IonPrefetchingFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -876,19 +732,11 @@ pub struct IonSecureCmaAddToPoolEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonSecureCmaAddToPoolEndFtraceEvent`]; dropping it closes the message.
-pub struct IonSecureCmaAddToPoolEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonSecureCmaAddToPoolEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonSecureCmaAddToPoolEndFtraceEventWriter, "perfetto.protos.IonSecureCmaAddToPoolEndFtraceEvent");
 impl IonSecureCmaAddToPoolEndFtraceEventWriter<'_> {
     #[inline] pub fn is_prefetch(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pool_total(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -923,19 +771,11 @@ pub struct IonSecureCmaAddToPoolStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonSecureCmaAddToPoolStartFtraceEvent`]; dropping it closes the message.
-pub struct IonSecureCmaAddToPoolStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonSecureCmaAddToPoolStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonSecureCmaAddToPoolStartFtraceEventWriter, "perfetto.protos.IonSecureCmaAddToPoolStartFtraceEvent");
 impl IonSecureCmaAddToPoolStartFtraceEventWriter<'_> {
     #[inline] pub fn is_prefetch(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pool_total(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -971,20 +811,12 @@ pub struct IonSecureCmaAllocateEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonSecureCmaAllocateEndFtraceEvent`]; dropping it closes the message.
-pub struct IonSecureCmaAllocateEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonSecureCmaAllocateEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonSecureCmaAllocateEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonSecureCmaAllocateEndFtraceEventWriter, "perfetto.protos.IonSecureCmaAllocateEndFtraceEvent");
 impl IonSecureCmaAllocateEndFtraceEventWriter<'_> {
     #[inline] pub fn align(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1022,20 +854,12 @@ pub struct IonSecureCmaAllocateStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonSecureCmaAllocateStartFtraceEvent`]; dropping it closes the message.
-pub struct IonSecureCmaAllocateStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonSecureCmaAllocateStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonSecureCmaAllocateStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonSecureCmaAllocateStartFtraceEventWriter, "perfetto.protos.IonSecureCmaAllocateStartFtraceEvent");
 impl IonSecureCmaAllocateStartFtraceEventWriter<'_> {
     #[inline] pub fn align(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1071,18 +895,10 @@ pub struct IonSecureCmaShrinkPoolEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonSecureCmaShrinkPoolEndFtraceEvent`]; dropping it closes the message.
-pub struct IonSecureCmaShrinkPoolEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonSecureCmaShrinkPoolEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonSecureCmaShrinkPoolEndFtraceEventWriter, "perfetto.protos.IonSecureCmaShrinkPoolEndFtraceEvent");
 impl IonSecureCmaShrinkPoolEndFtraceEventWriter<'_> {
     #[inline] pub fn drained_size(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn skipped_size(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1114,18 +930,10 @@ pub struct IonSecureCmaShrinkPoolStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonSecureCmaShrinkPoolStartFtraceEvent`]; dropping it closes the message.
-pub struct IonSecureCmaShrinkPoolStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonSecureCmaShrinkPoolStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonSecureCmaShrinkPoolStartFtraceEventWriter, "perfetto.protos.IonSecureCmaShrinkPoolStartFtraceEvent");
 impl IonSecureCmaShrinkPoolStartFtraceEventWriter<'_> {
     #[inline] pub fn drained_size(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn skipped_size(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1157,18 +965,10 @@ pub struct KfreeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KfreeFtraceEvent`]; dropping it closes the message.
-pub struct KfreeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KfreeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KfreeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KfreeFtraceEventWriter, "perfetto.protos.KfreeFtraceEvent");
 impl KfreeFtraceEventWriter<'_> {
     #[inline] pub fn call_site(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1203,21 +1003,13 @@ pub struct KmallocFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KmallocFtraceEvent`]; dropping it closes the message.
-pub struct KmallocFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KmallocFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KmallocFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KmallocFtraceEventWriter, "perfetto.protos.KmallocFtraceEvent");
 impl KmallocFtraceEventWriter<'_> {
     #[inline] pub fn bytes_alloc(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn bytes_req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn call_site(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1259,13 +1051,7 @@ pub struct KmallocNodeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KmallocNodeFtraceEvent`]; dropping it closes the message.
-pub struct KmallocNodeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KmallocNodeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KmallocNodeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KmallocNodeFtraceEventWriter, "perfetto.protos.KmallocNodeFtraceEvent");
 impl KmallocNodeFtraceEventWriter<'_> {
     #[inline] pub fn bytes_alloc(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn bytes_req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -1273,8 +1059,6 @@ impl KmallocNodeFtraceEventWriter<'_> {
     #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn node(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
     #[inline] pub fn ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1317,21 +1101,13 @@ pub struct KmemCacheAllocFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KmemCacheAllocFtraceEvent`]; dropping it closes the message.
-pub struct KmemCacheAllocFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KmemCacheAllocFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KmemCacheAllocFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KmemCacheAllocFtraceEventWriter, "perfetto.protos.KmemCacheAllocFtraceEvent");
 impl KmemCacheAllocFtraceEventWriter<'_> {
     #[inline] pub fn bytes_alloc(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn bytes_req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn call_site(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1373,13 +1149,7 @@ pub struct KmemCacheAllocNodeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KmemCacheAllocNodeFtraceEvent`]; dropping it closes the message.
-pub struct KmemCacheAllocNodeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KmemCacheAllocNodeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KmemCacheAllocNodeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KmemCacheAllocNodeFtraceEventWriter, "perfetto.protos.KmemCacheAllocNodeFtraceEvent");
 impl KmemCacheAllocNodeFtraceEventWriter<'_> {
     #[inline] pub fn bytes_alloc(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn bytes_req(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -1387,8 +1157,6 @@ impl KmemCacheAllocNodeFtraceEventWriter<'_> {
     #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn node(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
     #[inline] pub fn ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1428,18 +1196,10 @@ pub struct KmemCacheFreeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KmemCacheFreeFtraceEvent`]; dropping it closes the message.
-pub struct KmemCacheFreeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KmemCacheFreeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KmemCacheFreeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KmemCacheFreeFtraceEventWriter, "perfetto.protos.KmemCacheFreeFtraceEvent");
 impl KmemCacheFreeFtraceEventWriter<'_> {
     #[inline] pub fn call_site(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ptr(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1470,17 +1230,9 @@ pub struct MigratePagesEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MigratePagesEndFtraceEvent`]; dropping it closes the message.
-pub struct MigratePagesEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MigratePagesEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MigratePagesEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MigratePagesEndFtraceEventWriter, "perfetto.protos.MigratePagesEndFtraceEvent");
 impl MigratePagesEndFtraceEventWriter<'_> {
     #[inline] pub fn mode(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1507,17 +1259,9 @@ pub struct MigratePagesStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MigratePagesStartFtraceEvent`]; dropping it closes the message.
-pub struct MigratePagesStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MigratePagesStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MigratePagesStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MigratePagesStartFtraceEventWriter, "perfetto.protos.MigratePagesStartFtraceEvent");
 impl MigratePagesStartFtraceEventWriter<'_> {
     #[inline] pub fn mode(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1544,17 +1288,9 @@ pub struct MigrateRetryFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MigrateRetryFtraceEvent`]; dropping it closes the message.
-pub struct MigrateRetryFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MigrateRetryFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MigrateRetryFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MigrateRetryFtraceEventWriter, "perfetto.protos.MigrateRetryFtraceEvent");
 impl MigrateRetryFtraceEventWriter<'_> {
     #[inline] pub fn tries(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1585,21 +1321,13 @@ pub struct MmPageAllocFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmPageAllocFtraceEvent`]; dropping it closes the message.
-pub struct MmPageAllocFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmPageAllocFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmPageAllocFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmPageAllocFtraceEventWriter, "perfetto.protos.MmPageAllocFtraceEvent");
 impl MmPageAllocFtraceEventWriter<'_> {
     #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn migratetype(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1642,13 +1370,7 @@ pub struct MmPageAllocExtfragFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmPageAllocExtfragFtraceEvent`]; dropping it closes the message.
-pub struct MmPageAllocExtfragFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmPageAllocExtfragFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmPageAllocExtfragFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmPageAllocExtfragFtraceEventWriter, "perfetto.protos.MmPageAllocExtfragFtraceEvent");
 impl MmPageAllocExtfragFtraceEventWriter<'_> {
     #[inline] pub fn alloc_migratetype(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn alloc_order(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -1660,8 +1382,6 @@ impl MmPageAllocExtfragFtraceEventWriter<'_> {
     #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn change_ownership(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1705,20 +1425,12 @@ pub struct MmPageAllocZoneLockedFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmPageAllocZoneLockedFtraceEvent`]; dropping it closes the message.
-pub struct MmPageAllocZoneLockedFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmPageAllocZoneLockedFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmPageAllocZoneLockedFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmPageAllocZoneLockedFtraceEventWriter, "perfetto.protos.MmPageAllocZoneLockedFtraceEvent");
 impl MmPageAllocZoneLockedFtraceEventWriter<'_> {
     #[inline] pub fn migratetype(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1755,19 +1467,11 @@ pub struct MmPageFreeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmPageFreeFtraceEvent`]; dropping it closes the message.
-pub struct MmPageFreeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmPageFreeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmPageFreeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmPageFreeFtraceEventWriter, "perfetto.protos.MmPageFreeFtraceEvent");
 impl MmPageFreeFtraceEventWriter<'_> {
     #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1802,19 +1506,11 @@ pub struct MmPageFreeBatchedFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmPageFreeBatchedFtraceEvent`]; dropping it closes the message.
-pub struct MmPageFreeBatchedFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmPageFreeBatchedFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmPageFreeBatchedFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmPageFreeBatchedFtraceEventWriter, "perfetto.protos.MmPageFreeBatchedFtraceEvent");
 impl MmPageFreeBatchedFtraceEventWriter<'_> {
     #[inline] pub fn cold(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1850,20 +1546,12 @@ pub struct MmPagePcpuDrainFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmPagePcpuDrainFtraceEvent`]; dropping it closes the message.
-pub struct MmPagePcpuDrainFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmPagePcpuDrainFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmPagePcpuDrainFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmPagePcpuDrainFtraceEventWriter, "perfetto.protos.MmPagePcpuDrainFtraceEvent");
 impl MmPagePcpuDrainFtraceEventWriter<'_> {
     #[inline] pub fn migratetype(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn order(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn page(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn pfn(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1901,20 +1589,12 @@ pub struct RssStatFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RssStatFtraceEvent`]; dropping it closes the message.
-pub struct RssStatFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RssStatFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RssStatFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RssStatFtraceEventWriter, "perfetto.protos.RssStatFtraceEvent");
 impl RssStatFtraceEventWriter<'_> {
     #[inline] pub fn member(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     #[inline] pub fn curr(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn mm_id(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1951,19 +1631,11 @@ pub struct IonHeapShrinkFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonHeapShrinkFtraceEvent`]; dropping it closes the message.
-pub struct IonHeapShrinkFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonHeapShrinkFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonHeapShrinkFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonHeapShrinkFtraceEventWriter, "perfetto.protos.IonHeapShrinkFtraceEvent");
 impl IonHeapShrinkFtraceEventWriter<'_> {
     #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn total_allocated(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1998,19 +1670,11 @@ pub struct IonHeapGrowFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonHeapGrowFtraceEvent`]; dropping it closes the message.
-pub struct IonHeapGrowFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonHeapGrowFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonHeapGrowFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonHeapGrowFtraceEventWriter, "perfetto.protos.IonHeapGrowFtraceEvent");
 impl IonHeapGrowFtraceEventWriter<'_> {
     #[inline] pub fn heap_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn total_allocated(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2044,18 +1708,10 @@ pub struct IonBufferCreateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonBufferCreateFtraceEvent`]; dropping it closes the message.
-pub struct IonBufferCreateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonBufferCreateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonBufferCreateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonBufferCreateFtraceEventWriter, "perfetto.protos.IonBufferCreateFtraceEvent");
 impl IonBufferCreateFtraceEventWriter<'_> {
     #[inline] pub fn addr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2087,18 +1743,10 @@ pub struct IonBufferDestroyFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`IonBufferDestroyFtraceEvent`]; dropping it closes the message.
-pub struct IonBufferDestroyFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for IonBufferDestroyFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.IonBufferDestroyFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(IonBufferDestroyFtraceEventWriter, "perfetto.protos.IonBufferDestroyFtraceEvent");
 impl IonBufferDestroyFtraceEventWriter<'_> {
     #[inline] pub fn addr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2134,13 +1782,7 @@ pub struct MmAllocContigMigrateRangeInfoFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmAllocContigMigrateRangeInfoFtraceEvent`]; dropping it closes the message.
-pub struct MmAllocContigMigrateRangeInfoFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmAllocContigMigrateRangeInfoFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmAllocContigMigrateRangeInfoFtraceEventWriter, "perfetto.protos.MmAllocContigMigrateRangeInfoFtraceEvent");
 impl MmAllocContigMigrateRangeInfoFtraceEventWriter<'_> {
     #[inline] pub fn start(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn end(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -2148,8 +1790,6 @@ impl MmAllocContigMigrateRangeInfoFtraceEventWriter<'_> {
     #[inline] pub fn nr_reclaimed(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn nr_mapped(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn migratetype(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -2190,19 +1830,11 @@ pub struct DmabufRssStatFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DmabufRssStatFtraceEvent`]; dropping it closes the message.
-pub struct DmabufRssStatFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DmabufRssStatFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DmabufRssStatFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DmabufRssStatFtraceEventWriter, "perfetto.protos.DmabufRssStatFtraceEvent");
 impl DmabufRssStatFtraceEventWriter<'_> {
     #[inline] pub fn rss(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn rss_delta(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     #[inline] pub fn i_ino(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

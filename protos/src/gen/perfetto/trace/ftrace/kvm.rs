@@ -14,17 +14,9 @@ pub struct KvmAccessFaultFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmAccessFaultFtraceEvent`]; dropping it closes the message.
-pub struct KvmAccessFaultFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmAccessFaultFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmAccessFaultFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmAccessFaultFtraceEventWriter, "perfetto.protos.KvmAccessFaultFtraceEvent");
 impl KvmAccessFaultFtraceEventWriter<'_> {
     #[inline] pub fn ipa(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -52,18 +44,10 @@ pub struct KvmAckIrqFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmAckIrqFtraceEvent`]; dropping it closes the message.
-pub struct KvmAckIrqFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmAckIrqFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmAckIrqFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmAckIrqFtraceEventWriter, "perfetto.protos.KvmAckIrqFtraceEvent");
 impl KvmAckIrqFtraceEventWriter<'_> {
     #[inline] pub fn irqchip(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn pin(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -95,18 +79,10 @@ pub struct KvmAgeHvaFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmAgeHvaFtraceEvent`]; dropping it closes the message.
-pub struct KvmAgeHvaFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmAgeHvaFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmAgeHvaFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmAgeHvaFtraceEventWriter, "perfetto.protos.KvmAgeHvaFtraceEvent");
 impl KvmAgeHvaFtraceEventWriter<'_> {
     #[inline] pub fn end(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn start(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -140,20 +116,12 @@ pub struct KvmAgePageFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmAgePageFtraceEvent`]; dropping it closes the message.
-pub struct KvmAgePageFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmAgePageFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmAgePageFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmAgePageFtraceEventWriter, "perfetto.protos.KvmAgePageFtraceEvent");
 impl KvmAgePageFtraceEventWriter<'_> {
     #[inline] pub fn gfn(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn hva(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn level(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn referenced(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -188,17 +156,9 @@ pub struct KvmArmClearDebugFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmArmClearDebugFtraceEvent`]; dropping it closes the message.
-pub struct KvmArmClearDebugFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmArmClearDebugFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmArmClearDebugFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmArmClearDebugFtraceEventWriter, "perfetto.protos.KvmArmClearDebugFtraceEvent");
 impl KvmArmClearDebugFtraceEventWriter<'_> {
     #[inline] pub fn guest_debug(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -226,18 +186,10 @@ pub struct KvmArmSetDreg32FtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmArmSetDreg32FtraceEvent`]; dropping it closes the message.
-pub struct KvmArmSetDreg32FtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmArmSetDreg32FtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmArmSetDreg32FtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmArmSetDreg32FtraceEventWriter, "perfetto.protos.KvmArmSetDreg32FtraceEvent");
 impl KvmArmSetDreg32FtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -269,18 +221,10 @@ pub struct KvmArmSetRegsetFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmArmSetRegsetFtraceEvent`]; dropping it closes the message.
-pub struct KvmArmSetRegsetFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmArmSetRegsetFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmArmSetRegsetFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmArmSetRegsetFtraceEventWriter, "perfetto.protos.KvmArmSetRegsetFtraceEvent");
 impl KvmArmSetRegsetFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -309,18 +253,10 @@ pub struct KvmArmSetupDebugFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmArmSetupDebugFtraceEvent`]; dropping it closes the message.
-pub struct KvmArmSetupDebugFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmArmSetupDebugFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmArmSetupDebugFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmArmSetupDebugFtraceEventWriter, "perfetto.protos.KvmArmSetupDebugFtraceEvent");
 impl KvmArmSetupDebugFtraceEventWriter<'_> {
     #[inline] pub fn guest_debug(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn vcpu(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -351,17 +287,9 @@ pub struct KvmEntryFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmEntryFtraceEvent`]; dropping it closes the message.
-pub struct KvmEntryFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmEntryFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmEntryFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmEntryFtraceEventWriter, "perfetto.protos.KvmEntryFtraceEvent");
 impl KvmEntryFtraceEventWriter<'_> {
     #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -390,19 +318,11 @@ pub struct KvmExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmExitFtraceEvent`]; dropping it closes the message.
-pub struct KvmExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmExitFtraceEventWriter, "perfetto.protos.KvmExitFtraceEvent");
 impl KvmExitFtraceEventWriter<'_> {
     #[inline] pub fn esr_ec(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -435,17 +355,9 @@ pub struct KvmFpuFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmFpuFtraceEvent`]; dropping it closes the message.
-pub struct KvmFpuFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmFpuFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmFpuFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmFpuFtraceEventWriter, "perfetto.protos.KvmFpuFtraceEvent");
 impl KvmFpuFtraceEventWriter<'_> {
     #[inline] pub fn load(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -475,20 +387,12 @@ pub struct KvmGetTimerMapFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmGetTimerMapFtraceEvent`]; dropping it closes the message.
-pub struct KvmGetTimerMapFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmGetTimerMapFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmGetTimerMapFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmGetTimerMapFtraceEventWriter, "perfetto.protos.KvmGetTimerMapFtraceEvent");
 impl KvmGetTimerMapFtraceEventWriter<'_> {
     #[inline] pub fn direct_ptimer(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn direct_vtimer(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn emul_ptimer(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn vcpu_id(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -526,20 +430,12 @@ pub struct KvmGuestFaultFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmGuestFaultFtraceEvent`]; dropping it closes the message.
-pub struct KvmGuestFaultFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmGuestFaultFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmGuestFaultFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmGuestFaultFtraceEventWriter, "perfetto.protos.KvmGuestFaultFtraceEvent");
 impl KvmGuestFaultFtraceEventWriter<'_> {
     #[inline] pub fn hsr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn hxfar(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn ipa(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -574,17 +470,9 @@ pub struct KvmHandleSysRegFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmHandleSysRegFtraceEvent`]; dropping it closes the message.
-pub struct KvmHandleSysRegFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmHandleSysRegFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmHandleSysRegFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmHandleSysRegFtraceEventWriter, "perfetto.protos.KvmHandleSysRegFtraceEvent");
 impl KvmHandleSysRegFtraceEventWriter<'_> {
     #[inline] pub fn hsr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -613,19 +501,11 @@ pub struct KvmHvcArm64FtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmHvcArm64FtraceEvent`]; dropping it closes the message.
-pub struct KvmHvcArm64FtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmHvcArm64FtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmHvcArm64FtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmHvcArm64FtraceEventWriter, "perfetto.protos.KvmHvcArm64FtraceEvent");
 impl KvmHvcArm64FtraceEventWriter<'_> {
     #[inline] pub fn imm(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn r0(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -661,20 +541,12 @@ pub struct KvmIrqLineFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmIrqLineFtraceEvent`]; dropping it closes the message.
-pub struct KvmIrqLineFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmIrqLineFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmIrqLineFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmIrqLineFtraceEventWriter, "perfetto.protos.KvmIrqLineFtraceEvent");
 impl KvmIrqLineFtraceEventWriter<'_> {
     #[inline] pub fn irq_num(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn vcpu_idx(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -712,20 +584,12 @@ pub struct KvmMmioFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmMmioFtraceEvent`]; dropping it closes the message.
-pub struct KvmMmioFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmMmioFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmMmioFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmMmioFtraceEventWriter, "perfetto.protos.KvmMmioFtraceEvent");
 impl KvmMmioFtraceEventWriter<'_> {
     #[inline] pub fn gpa(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn val(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -762,19 +626,11 @@ pub struct KvmMmioEmulateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmMmioEmulateFtraceEvent`]; dropping it closes the message.
-pub struct KvmMmioEmulateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmMmioEmulateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmMmioEmulateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmMmioEmulateFtraceEventWriter, "perfetto.protos.KvmMmioEmulateFtraceEvent");
 impl KvmMmioEmulateFtraceEventWriter<'_> {
     #[inline] pub fn cpsr(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn instr(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -808,18 +664,10 @@ pub struct KvmSetGuestDebugFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmSetGuestDebugFtraceEvent`]; dropping it closes the message.
-pub struct KvmSetGuestDebugFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmSetGuestDebugFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmSetGuestDebugFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmSetGuestDebugFtraceEventWriter, "perfetto.protos.KvmSetGuestDebugFtraceEvent");
 impl KvmSetGuestDebugFtraceEventWriter<'_> {
     #[inline] pub fn guest_debug(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn vcpu(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -852,19 +700,11 @@ pub struct KvmSetIrqFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmSetIrqFtraceEvent`]; dropping it closes the message.
-pub struct KvmSetIrqFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmSetIrqFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmSetIrqFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmSetIrqFtraceEventWriter, "perfetto.protos.KvmSetIrqFtraceEvent");
 impl KvmSetIrqFtraceEventWriter<'_> {
     #[inline] pub fn gsi(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn irq_source_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -897,17 +737,9 @@ pub struct KvmSetSpteHvaFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmSetSpteHvaFtraceEvent`]; dropping it closes the message.
-pub struct KvmSetSpteHvaFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmSetSpteHvaFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmSetSpteHvaFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmSetSpteHvaFtraceEventWriter, "perfetto.protos.KvmSetSpteHvaFtraceEvent");
 impl KvmSetSpteHvaFtraceEventWriter<'_> {
     #[inline] pub fn hva(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -935,18 +767,10 @@ pub struct KvmSetWayFlushFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmSetWayFlushFtraceEvent`]; dropping it closes the message.
-pub struct KvmSetWayFlushFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmSetWayFlushFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmSetWayFlushFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmSetWayFlushFtraceEventWriter, "perfetto.protos.KvmSetWayFlushFtraceEvent");
 impl KvmSetWayFlushFtraceEventWriter<'_> {
     #[inline] pub fn cache(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -984,13 +808,7 @@ pub struct KvmSysAccessFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmSysAccessFtraceEvent`]; dropping it closes the message.
-pub struct KvmSysAccessFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmSysAccessFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmSysAccessFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmSysAccessFtraceEventWriter, "perfetto.protos.KvmSysAccessFtraceEvent");
 impl KvmSysAccessFtraceEventWriter<'_> {
     #[inline] pub fn CRm(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn CRn(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -1000,8 +818,6 @@ impl KvmSysAccessFtraceEventWriter<'_> {
     #[inline] pub fn is_write(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
     #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1044,17 +860,9 @@ pub struct KvmTestAgeHvaFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmTestAgeHvaFtraceEvent`]; dropping it closes the message.
-pub struct KvmTestAgeHvaFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmTestAgeHvaFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmTestAgeHvaFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmTestAgeHvaFtraceEventWriter, "perfetto.protos.KvmTestAgeHvaFtraceEvent");
 impl KvmTestAgeHvaFtraceEventWriter<'_> {
     #[inline] pub fn hva(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1082,18 +890,10 @@ pub struct KvmTimerEmulateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmTimerEmulateFtraceEvent`]; dropping it closes the message.
-pub struct KvmTimerEmulateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmTimerEmulateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmTimerEmulateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmTimerEmulateFtraceEventWriter, "perfetto.protos.KvmTimerEmulateFtraceEvent");
 impl KvmTimerEmulateFtraceEventWriter<'_> {
     #[inline] pub fn should_fire(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn timer_idx(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1124,17 +924,9 @@ pub struct KvmTimerHrtimerExpireFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmTimerHrtimerExpireFtraceEvent`]; dropping it closes the message.
-pub struct KvmTimerHrtimerExpireFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmTimerHrtimerExpireFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmTimerHrtimerExpireFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmTimerHrtimerExpireFtraceEventWriter, "perfetto.protos.KvmTimerHrtimerExpireFtraceEvent");
 impl KvmTimerHrtimerExpireFtraceEventWriter<'_> {
     #[inline] pub fn timer_idx(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1163,19 +955,11 @@ pub struct KvmTimerRestoreStateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmTimerRestoreStateFtraceEvent`]; dropping it closes the message.
-pub struct KvmTimerRestoreStateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmTimerRestoreStateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmTimerRestoreStateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmTimerRestoreStateFtraceEventWriter, "perfetto.protos.KvmTimerRestoreStateFtraceEvent");
 impl KvmTimerRestoreStateFtraceEventWriter<'_> {
     #[inline] pub fn ctl(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn cval(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn timer_idx(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1210,19 +994,11 @@ pub struct KvmTimerSaveStateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmTimerSaveStateFtraceEvent`]; dropping it closes the message.
-pub struct KvmTimerSaveStateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmTimerSaveStateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmTimerSaveStateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmTimerSaveStateFtraceEventWriter, "perfetto.protos.KvmTimerSaveStateFtraceEvent");
 impl KvmTimerSaveStateFtraceEventWriter<'_> {
     #[inline] pub fn ctl(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn cval(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn timer_idx(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1257,19 +1033,11 @@ pub struct KvmTimerUpdateIrqFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmTimerUpdateIrqFtraceEvent`]; dropping it closes the message.
-pub struct KvmTimerUpdateIrqFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmTimerUpdateIrqFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmTimerUpdateIrqFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmTimerUpdateIrqFtraceEventWriter, "perfetto.protos.KvmTimerUpdateIrqFtraceEvent");
 impl KvmTimerUpdateIrqFtraceEventWriter<'_> {
     #[inline] pub fn irq(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn level(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn vcpu_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1304,19 +1072,11 @@ pub struct KvmToggleCacheFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmToggleCacheFtraceEvent`]; dropping it closes the message.
-pub struct KvmToggleCacheFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmToggleCacheFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmToggleCacheFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmToggleCacheFtraceEventWriter, "perfetto.protos.KvmToggleCacheFtraceEvent");
 impl KvmToggleCacheFtraceEventWriter<'_> {
     #[inline] pub fn now(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn was(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1350,18 +1110,10 @@ pub struct KvmUnmapHvaRangeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmUnmapHvaRangeFtraceEvent`]; dropping it closes the message.
-pub struct KvmUnmapHvaRangeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmUnmapHvaRangeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmUnmapHvaRangeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmUnmapHvaRangeFtraceEventWriter, "perfetto.protos.KvmUnmapHvaRangeFtraceEvent");
 impl KvmUnmapHvaRangeFtraceEventWriter<'_> {
     #[inline] pub fn end(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn start(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1392,17 +1144,9 @@ pub struct KvmUserspaceExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmUserspaceExitFtraceEvent`]; dropping it closes the message.
-pub struct KvmUserspaceExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmUserspaceExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmUserspaceExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmUserspaceExitFtraceEventWriter, "perfetto.protos.KvmUserspaceExitFtraceEvent");
 impl KvmUserspaceExitFtraceEventWriter<'_> {
     #[inline] pub fn reason(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1431,19 +1175,11 @@ pub struct KvmVcpuWakeupFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmVcpuWakeupFtraceEvent`]; dropping it closes the message.
-pub struct KvmVcpuWakeupFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmVcpuWakeupFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmVcpuWakeupFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmVcpuWakeupFtraceEventWriter, "perfetto.protos.KvmVcpuWakeupFtraceEvent");
 impl KvmVcpuWakeupFtraceEventWriter<'_> {
     #[inline] pub fn ns(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn valid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn waited(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1477,18 +1213,10 @@ pub struct KvmWfxArm64FtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KvmWfxArm64FtraceEvent`]; dropping it closes the message.
-pub struct KvmWfxArm64FtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KvmWfxArm64FtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KvmWfxArm64FtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KvmWfxArm64FtraceEventWriter, "perfetto.protos.KvmWfxArm64FtraceEvent");
 impl KvmWfxArm64FtraceEventWriter<'_> {
     #[inline] pub fn is_wfe(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn vcpu_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1522,20 +1250,12 @@ pub struct TrapRegFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrapRegFtraceEvent`]; dropping it closes the message.
-pub struct TrapRegFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrapRegFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrapRegFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrapRegFtraceEventWriter, "perfetto.protos.TrapRegFtraceEvent");
 impl TrapRegFtraceEventWriter<'_> {
     #[inline] pub fn r#fn(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn is_write(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn reg(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn write_value(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1572,19 +1292,11 @@ pub struct VgicUpdateIrqPendingFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VgicUpdateIrqPendingFtraceEvent`]; dropping it closes the message.
-pub struct VgicUpdateIrqPendingFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VgicUpdateIrqPendingFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VgicUpdateIrqPendingFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VgicUpdateIrqPendingFtraceEventWriter, "perfetto.protos.VgicUpdateIrqPendingFtraceEvent");
 impl VgicUpdateIrqPendingFtraceEventWriter<'_> {
     #[inline] pub fn irq(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn level(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn vcpu_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

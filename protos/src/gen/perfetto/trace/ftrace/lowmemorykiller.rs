@@ -19,21 +19,13 @@ pub struct LowmemoryKillFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`LowmemoryKillFtraceEvent`]; dropping it closes the message.
-pub struct LowmemoryKillFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for LowmemoryKillFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.LowmemoryKillFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(LowmemoryKillFtraceEventWriter, "perfetto.protos.LowmemoryKillFtraceEvent");
 impl LowmemoryKillFtraceEventWriter<'_> {
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn pagecache_size(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn pagecache_limit(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
     #[inline] pub fn free(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -18,21 +18,13 @@ pub struct LwisTracingMarkWriteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`LwisTracingMarkWriteFtraceEvent`]; dropping it closes the message.
-pub struct LwisTracingMarkWriteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for LwisTracingMarkWriteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.LwisTracingMarkWriteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(LwisTracingMarkWriteFtraceEventWriter, "perfetto.protos.LwisTracingMarkWriteFtraceEvent");
 impl LwisTracingMarkWriteFtraceEventWriter<'_> {
     #[inline] pub fn lwis_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn func_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -17,20 +17,12 @@ pub struct MaliTracingMarkWriteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliTracingMarkWriteFtraceEvent`]; dropping it closes the message.
-pub struct MaliTracingMarkWriteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliTracingMarkWriteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliTracingMarkWriteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliTracingMarkWriteFtraceEventWriter, "perfetto.protos.MaliTracingMarkWriteFtraceEvent");
 impl MaliTracingMarkWriteFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -69,21 +61,13 @@ pub struct MaliMaliKCPUCQSSETFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliKCPUCQSSETFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliKCPUCQSSETFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliKCPUCQSSETFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliKCPUCQSSETFtraceEventWriter, "perfetto.protos.MaliMaliKCPUCQSSETFtraceEvent");
 impl MaliMaliKCPUCQSSETFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn info_val1(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val2(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -124,21 +108,13 @@ pub struct MaliMaliKCPUCQSWAITSTARTFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliKCPUCQSWAITSTARTFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliKCPUCQSWAITSTARTFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliKCPUCQSWAITSTARTFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliKCPUCQSWAITSTARTFtraceEventWriter, "perfetto.protos.MaliMaliKCPUCQSWAITSTARTFtraceEvent");
 impl MaliMaliKCPUCQSWAITSTARTFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn info_val1(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val2(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -179,21 +155,13 @@ pub struct MaliMaliKCPUCQSWAITENDFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliKCPUCQSWAITENDFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliKCPUCQSWAITENDFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliKCPUCQSWAITENDFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliKCPUCQSWAITENDFtraceEventWriter, "perfetto.protos.MaliMaliKCPUCQSWAITENDFtraceEvent");
 impl MaliMaliKCPUCQSWAITENDFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn info_val1(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val2(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -234,21 +202,13 @@ pub struct MaliMaliKCPUFENCESIGNALFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliKCPUFENCESIGNALFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliKCPUFENCESIGNALFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliKCPUFENCESIGNALFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliKCPUFENCESIGNALFtraceEventWriter, "perfetto.protos.MaliMaliKCPUFENCESIGNALFtraceEvent");
 impl MaliMaliKCPUFENCESIGNALFtraceEventWriter<'_> {
     #[inline] pub fn info_val1(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn info_val2(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -289,21 +249,13 @@ pub struct MaliMaliKCPUFENCEWAITSTARTFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliKCPUFENCEWAITSTARTFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter, "perfetto.protos.MaliMaliKCPUFENCEWAITSTARTFtraceEvent");
 impl MaliMaliKCPUFENCEWAITSTARTFtraceEventWriter<'_> {
     #[inline] pub fn info_val1(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn info_val2(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -344,21 +296,13 @@ pub struct MaliMaliKCPUFENCEWAITENDFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliKCPUFENCEWAITENDFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliKCPUFENCEWAITENDFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliKCPUFENCEWAITENDFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliKCPUFENCEWAITENDFtraceEventWriter, "perfetto.protos.MaliMaliKCPUFENCEWAITENDFtraceEvent");
 impl MaliMaliKCPUFENCEWAITENDFtraceEventWriter<'_> {
     #[inline] pub fn info_val1(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn info_val2(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -397,19 +341,11 @@ pub struct MaliMaliCSFINTERRUPTSTARTFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliCSFINTERRUPTSTARTFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliCSFINTERRUPTSTARTFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliCSFINTERRUPTSTARTFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliCSFINTERRUPTSTARTFtraceEventWriter, "perfetto.protos.MaliMaliCSFINTERRUPTSTARTFtraceEvent");
 impl MaliMaliCSFINTERRUPTSTARTFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -444,19 +380,11 @@ pub struct MaliMaliCSFINTERRUPTENDFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliCSFINTERRUPTENDFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliCSFINTERRUPTENDFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliCSFINTERRUPTENDFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliCSFINTERRUPTENDFtraceEventWriter, "perfetto.protos.MaliMaliCSFINTERRUPTENDFtraceEvent");
 impl MaliMaliCSFINTERRUPTENDFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -491,20 +419,11 @@ pub struct MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w>
-for MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent");
 impl MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -539,19 +458,11 @@ pub struct MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent");
 impl MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -586,19 +497,11 @@ pub struct MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent");
 impl MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -633,19 +536,11 @@ pub struct MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent");
 impl MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -680,19 +575,11 @@ pub struct MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent");
 impl MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -727,19 +614,11 @@ pub struct MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent");
 impl MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -774,19 +653,11 @@ pub struct MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent");
 impl MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -821,19 +692,11 @@ pub struct MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent");
 impl MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -868,19 +731,11 @@ pub struct MaliMaliPMMCUINSLEEPFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUINSLEEPFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUINSLEEPFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUINSLEEPFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUINSLEEPFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUINSLEEPFtraceEvent");
 impl MaliMaliPMMCUINSLEEPFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -915,19 +770,11 @@ pub struct MaliMaliPMMCUOFFFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUOFFFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUOFFFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUOFFFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUOFFFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUOFFFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUOFFFtraceEvent");
 impl MaliMaliPMMCUOFFFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -962,19 +809,11 @@ pub struct MaliMaliPMMCUONFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUONFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUONFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUONFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUONFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUONFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONFtraceEvent");
 impl MaliMaliPMMCUONFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1009,19 +848,11 @@ pub struct MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent");
 impl MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1056,19 +887,11 @@ pub struct MaliMaliPMMCUONGLBREINITPENDFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUONGLBREINITPENDFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONGLBREINITPENDFtraceEvent");
 impl MaliMaliPMMCUONGLBREINITPENDFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1103,19 +926,11 @@ pub struct MaliMaliPMMCUONHALTFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUONHALTFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUONHALTFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUONHALTFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUONHALTFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONHALTFtraceEvent");
 impl MaliMaliPMMCUONHALTFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1150,19 +965,11 @@ pub struct MaliMaliPMMCUONHWCNTDISABLEFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUONHWCNTDISABLEFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONHWCNTDISABLEFtraceEvent");
 impl MaliMaliPMMCUONHWCNTDISABLEFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1197,19 +1004,11 @@ pub struct MaliMaliPMMCUONHWCNTENABLEFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUONHWCNTENABLEFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONHWCNTENABLEFtraceEvent");
 impl MaliMaliPMMCUONHWCNTENABLEFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1244,19 +1043,11 @@ pub struct MaliMaliPMMCUONPENDHALTFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUONPENDHALTFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUONPENDHALTFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUONPENDHALTFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUONPENDHALTFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONPENDHALTFtraceEvent");
 impl MaliMaliPMMCUONPENDHALTFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1291,19 +1082,11 @@ pub struct MaliMaliPMMCUONPENDSLEEPFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUONPENDSLEEPFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUONPENDSLEEPFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUONPENDSLEEPFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUONPENDSLEEPFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONPENDSLEEPFtraceEvent");
 impl MaliMaliPMMCUONPENDSLEEPFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1338,19 +1121,11 @@ pub struct MaliMaliPMMCUONSLEEPINITIATEFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUONSLEEPINITIATEFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUONSLEEPINITIATEFtraceEvent");
 impl MaliMaliPMMCUONSLEEPINITIATEFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1385,19 +1160,11 @@ pub struct MaliMaliPMMCUPENDOFFFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUPENDOFFFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUPENDOFFFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUPENDOFFFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUPENDOFFFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUPENDOFFFtraceEvent");
 impl MaliMaliPMMCUPENDOFFFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1432,19 +1199,11 @@ pub struct MaliMaliPMMCUPENDONRELOADFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUPENDONRELOADFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUPENDONRELOADFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUPENDONRELOADFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUPENDONRELOADFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUPENDONRELOADFtraceEvent");
 impl MaliMaliPMMCUPENDONRELOADFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1479,19 +1238,11 @@ pub struct MaliMaliPMMCUPOWERDOWNFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCUPOWERDOWNFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCUPOWERDOWNFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCUPOWERDOWNFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCUPOWERDOWNFtraceEventWriter, "perfetto.protos.MaliMaliPMMCUPOWERDOWNFtraceEvent");
 impl MaliMaliPMMCUPOWERDOWNFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1526,19 +1277,11 @@ pub struct MaliMaliPMMCURESETWAITFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliMaliPMMCURESETWAITFtraceEvent`]; dropping it closes the message.
-pub struct MaliMaliPMMCURESETWAITFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliMaliPMMCURESETWAITFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliMaliPMMCURESETWAITFtraceEventWriter, "perfetto.protos.MaliMaliPMMCURESETWAITFtraceEvent");
 impl MaliMaliPMMCURESETWAITFtraceEventWriter<'_> {
     #[inline] pub fn kctx_tgid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn kctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn info_val(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1573,19 +1316,11 @@ pub struct MaliGpuPowerStateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MaliGpuPowerStateFtraceEvent`]; dropping it closes the message.
-pub struct MaliGpuPowerStateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MaliGpuPowerStateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MaliGpuPowerStateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MaliGpuPowerStateFtraceEventWriter, "perfetto.protos.MaliGpuPowerStateFtraceEvent");
 impl MaliGpuPowerStateFtraceEventWriter<'_> {
     #[inline] pub fn change_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn from_state(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn to_state(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

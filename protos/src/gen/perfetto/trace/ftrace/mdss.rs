@@ -15,18 +15,10 @@ pub struct MdpCmdKickoffFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpCmdKickoffFtraceEvent`]; dropping it closes the message.
-pub struct MdpCmdKickoffFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpCmdKickoffFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpCmdKickoffFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpCmdKickoffFtraceEventWriter, "perfetto.protos.MdpCmdKickoffFtraceEvent");
 impl MdpCmdKickoffFtraceEventWriter<'_> {
     #[inline] pub fn ctl_num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn kickoff_cnt(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -60,20 +52,12 @@ pub struct MdpCommitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpCommitFtraceEvent`]; dropping it closes the message.
-pub struct MdpCommitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpCommitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpCommitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpCommitFtraceEventWriter, "perfetto.protos.MdpCommitFtraceEvent");
 impl MdpCommitFtraceEventWriter<'_> {
     #[inline] pub fn num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn play_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn clk_rate(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn bandwidth(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -111,20 +95,12 @@ pub struct MdpPerfSetOtFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpPerfSetOtFtraceEvent`]; dropping it closes the message.
-pub struct MdpPerfSetOtFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpPerfSetOtFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpPerfSetOtFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpPerfSetOtFtraceEventWriter, "perfetto.protos.MdpPerfSetOtFtraceEvent");
 impl MdpPerfSetOtFtraceEventWriter<'_> {
     #[inline] pub fn pnum(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn xin_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn rd_lim(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn is_vbif_rt(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -174,13 +150,7 @@ pub struct MdpSsppChangeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpSsppChangeFtraceEvent`]; dropping it closes the message.
-pub struct MdpSsppChangeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpSsppChangeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpSsppChangeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpSsppChangeFtraceEventWriter, "perfetto.protos.MdpSsppChangeFtraceEvent");
 impl MdpSsppChangeFtraceEventWriter<'_> {
     #[inline] pub fn num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn play_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -198,8 +168,6 @@ impl MdpSsppChangeFtraceEventWriter<'_> {
     #[inline] pub fn dst_y(&mut self, value: u32) -> &mut Self { rt::uint32::<14>(&mut self.s, value); self }
     #[inline] pub fn dst_w(&mut self, value: u32) -> &mut Self { rt::uint32::<15>(&mut self.s, value); self }
     #[inline] pub fn dst_h(&mut self, value: u32) -> &mut Self { rt::uint32::<16>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -260,19 +228,11 @@ pub struct TracingMarkWriteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TracingMarkWriteFtraceEvent`]; dropping it closes the message.
-pub struct TracingMarkWriteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TracingMarkWriteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TracingMarkWriteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TracingMarkWriteFtraceEventWriter, "perfetto.protos.TracingMarkWriteFtraceEvent");
 impl TracingMarkWriteFtraceEventWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn trace_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn trace_begin(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -308,20 +268,12 @@ pub struct MdpCmdPingpongDoneFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpCmdPingpongDoneFtraceEvent`]; dropping it closes the message.
-pub struct MdpCmdPingpongDoneFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpCmdPingpongDoneFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpCmdPingpongDoneFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpCmdPingpongDoneFtraceEventWriter, "perfetto.protos.MdpCmdPingpongDoneFtraceEvent");
 impl MdpCmdPingpongDoneFtraceEventWriter<'_> {
     #[inline] pub fn ctl_num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn intf_num(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn pp_num(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn koff_cnt(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -363,13 +315,7 @@ pub struct MdpCompareBwFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpCompareBwFtraceEvent`]; dropping it closes the message.
-pub struct MdpCompareBwFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpCompareBwFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpCompareBwFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpCompareBwFtraceEventWriter, "perfetto.protos.MdpCompareBwFtraceEvent");
 impl MdpCompareBwFtraceEventWriter<'_> {
     #[inline] pub fn new_ab(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn new_ib(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -379,8 +325,6 @@ impl MdpCompareBwFtraceEventWriter<'_> {
     #[inline] pub fn old_wb(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
     #[inline] pub fn params_changed(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn update_bw(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -427,21 +371,13 @@ pub struct MdpPerfSetPanicLutsFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpPerfSetPanicLutsFtraceEvent`]; dropping it closes the message.
-pub struct MdpPerfSetPanicLutsFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpPerfSetPanicLutsFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpPerfSetPanicLutsFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpPerfSetPanicLutsFtraceEventWriter, "perfetto.protos.MdpPerfSetPanicLutsFtraceEvent");
 impl MdpPerfSetPanicLutsFtraceEventWriter<'_> {
     #[inline] pub fn pnum(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn fmt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn panic_lut(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn robust_lut(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -493,13 +429,7 @@ pub struct MdpSsppSetFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpSsppSetFtraceEvent`]; dropping it closes the message.
-pub struct MdpSsppSetFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpSsppSetFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpSsppSetFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpSsppSetFtraceEventWriter, "perfetto.protos.MdpSsppSetFtraceEvent");
 impl MdpSsppSetFtraceEventWriter<'_> {
     #[inline] pub fn num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn play_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -517,8 +447,6 @@ impl MdpSsppSetFtraceEventWriter<'_> {
     #[inline] pub fn dst_y(&mut self, value: u32) -> &mut Self { rt::uint32::<14>(&mut self.s, value); self }
     #[inline] pub fn dst_w(&mut self, value: u32) -> &mut Self { rt::uint32::<15>(&mut self.s, value); self }
     #[inline] pub fn dst_h(&mut self, value: u32) -> &mut Self { rt::uint32::<16>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -578,18 +506,10 @@ pub struct MdpCmdReadptrDoneFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpCmdReadptrDoneFtraceEvent`]; dropping it closes the message.
-pub struct MdpCmdReadptrDoneFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpCmdReadptrDoneFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpCmdReadptrDoneFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpCmdReadptrDoneFtraceEventWriter, "perfetto.protos.MdpCmdReadptrDoneFtraceEvent");
 impl MdpCmdReadptrDoneFtraceEventWriter<'_> {
     #[inline] pub fn ctl_num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn koff_cnt(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -622,19 +542,11 @@ pub struct MdpMisrCrcFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpMisrCrcFtraceEvent`]; dropping it closes the message.
-pub struct MdpMisrCrcFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpMisrCrcFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpMisrCrcFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpMisrCrcFtraceEventWriter, "perfetto.protos.MdpMisrCrcFtraceEvent");
 impl MdpMisrCrcFtraceEventWriter<'_> {
     #[inline] pub fn block_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn vsync_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn crc(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -673,13 +585,7 @@ pub struct MdpPerfSetQosLutsFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpPerfSetQosLutsFtraceEvent`]; dropping it closes the message.
-pub struct MdpPerfSetQosLutsFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpPerfSetQosLutsFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpPerfSetQosLutsFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpPerfSetQosLutsFtraceEventWriter, "perfetto.protos.MdpPerfSetQosLutsFtraceEvent");
 impl MdpPerfSetQosLutsFtraceEventWriter<'_> {
     #[inline] pub fn pnum(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn fmt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -688,8 +594,6 @@ impl MdpPerfSetQosLutsFtraceEventWriter<'_> {
     #[inline] pub fn fl(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn lut(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn linear(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -732,19 +636,11 @@ pub struct MdpTraceCounterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpTraceCounterFtraceEvent`]; dropping it closes the message.
-pub struct MdpTraceCounterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpTraceCounterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpTraceCounterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpTraceCounterFtraceEventWriter, "perfetto.protos.MdpTraceCounterFtraceEvent");
 impl MdpTraceCounterFtraceEventWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn counter_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -777,17 +673,9 @@ pub struct MdpCmdReleaseBwFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpCmdReleaseBwFtraceEvent`]; dropping it closes the message.
-pub struct MdpCmdReleaseBwFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpCmdReleaseBwFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpCmdReleaseBwFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpCmdReleaseBwFtraceEventWriter, "perfetto.protos.MdpCmdReleaseBwFtraceEvent");
 impl MdpCmdReleaseBwFtraceEventWriter<'_> {
     #[inline] pub fn ctl_num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -814,17 +702,9 @@ pub struct MdpMixerUpdateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpMixerUpdateFtraceEvent`]; dropping it closes the message.
-pub struct MdpMixerUpdateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpMixerUpdateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpMixerUpdateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpMixerUpdateFtraceEventWriter, "perfetto.protos.MdpMixerUpdateFtraceEvent");
 impl MdpMixerUpdateFtraceEventWriter<'_> {
     #[inline] pub fn mixer_num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -858,13 +738,7 @@ pub struct MdpPerfSetWmLevelsFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpPerfSetWmLevelsFtraceEvent`]; dropping it closes the message.
-pub struct MdpPerfSetWmLevelsFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpPerfSetWmLevelsFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpPerfSetWmLevelsFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpPerfSetWmLevelsFtraceEventWriter, "perfetto.protos.MdpPerfSetWmLevelsFtraceEvent");
 impl MdpPerfSetWmLevelsFtraceEventWriter<'_> {
     #[inline] pub fn pnum(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn use_space(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -874,8 +748,6 @@ impl MdpPerfSetWmLevelsFtraceEventWriter<'_> {
     #[inline] pub fn wm2(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn mb_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn mb_size(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -919,18 +791,10 @@ pub struct MdpVideoUnderrunDoneFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpVideoUnderrunDoneFtraceEvent`]; dropping it closes the message.
-pub struct MdpVideoUnderrunDoneFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpVideoUnderrunDoneFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpVideoUnderrunDoneFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpVideoUnderrunDoneFtraceEventWriter, "perfetto.protos.MdpVideoUnderrunDoneFtraceEvent");
 impl MdpVideoUnderrunDoneFtraceEventWriter<'_> {
     #[inline] pub fn ctl_num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn underrun_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -962,18 +826,10 @@ pub struct MdpCmdWaitPingpongFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpCmdWaitPingpongFtraceEvent`]; dropping it closes the message.
-pub struct MdpCmdWaitPingpongFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpCmdWaitPingpongFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpCmdWaitPingpongFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpCmdWaitPingpongFtraceEventWriter, "perfetto.protos.MdpCmdWaitPingpongFtraceEvent");
 impl MdpCmdWaitPingpongFtraceEventWriter<'_> {
     #[inline] pub fn ctl_num(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn kickoff_cnt(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1013,13 +869,7 @@ pub struct MdpPerfPrefillCalcFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpPerfPrefillCalcFtraceEvent`]; dropping it closes the message.
-pub struct MdpPerfPrefillCalcFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpPerfPrefillCalcFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpPerfPrefillCalcFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpPerfPrefillCalcFtraceEventWriter, "perfetto.protos.MdpPerfPrefillCalcFtraceEvent");
 impl MdpPerfPrefillCalcFtraceEventWriter<'_> {
     #[inline] pub fn pnum(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn latency_buf(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -1031,8 +881,6 @@ impl MdpPerfPrefillCalcFtraceEventWriter<'_> {
     #[inline] pub fn post_sc(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
     #[inline] pub fn fbc_bytes(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
     #[inline] pub fn prefill_bytes(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1081,19 +929,11 @@ pub struct MdpPerfUpdateBusFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MdpPerfUpdateBusFtraceEvent`]; dropping it closes the message.
-pub struct MdpPerfUpdateBusFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MdpPerfUpdateBusFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MdpPerfUpdateBusFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MdpPerfUpdateBusFtraceEventWriter, "perfetto.protos.MdpPerfUpdateBusFtraceEvent");
 impl MdpPerfUpdateBusFtraceEventWriter<'_> {
     #[inline] pub fn client(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn ab_quota(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn ib_quota(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1126,17 +966,9 @@ pub struct RotatorBwAoAsContextFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RotatorBwAoAsContextFtraceEvent`]; dropping it closes the message.
-pub struct RotatorBwAoAsContextFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RotatorBwAoAsContextFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RotatorBwAoAsContextFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RotatorBwAoAsContextFtraceEventWriter, "perfetto.protos.RotatorBwAoAsContextFtraceEvent");
 impl RotatorBwAoAsContextFtraceEventWriter<'_> {
     #[inline] pub fn state(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

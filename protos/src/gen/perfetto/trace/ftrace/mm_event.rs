@@ -17,20 +17,12 @@ pub struct MmEventRecordFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmEventRecordFtraceEvent`]; dropping it closes the message.
-pub struct MmEventRecordFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmEventRecordFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmEventRecordFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmEventRecordFtraceEventWriter, "perfetto.protos.MmEventRecordFtraceEvent");
 impl MmEventRecordFtraceEventWriter<'_> {
     #[inline] pub fn avg_lat(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn count(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn max_lat(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

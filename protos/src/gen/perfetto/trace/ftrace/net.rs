@@ -16,19 +16,11 @@ pub struct NetifReceiveSkbFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`NetifReceiveSkbFtraceEvent`]; dropping it closes the message.
-pub struct NetifReceiveSkbFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for NetifReceiveSkbFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.NetifReceiveSkbFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(NetifReceiveSkbFtraceEventWriter, "perfetto.protos.NetifReceiveSkbFtraceEvent");
 impl NetifReceiveSkbFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn skbaddr(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -64,20 +56,12 @@ pub struct NetDevXmitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`NetDevXmitFtraceEvent`]; dropping it closes the message.
-pub struct NetDevXmitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for NetDevXmitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.NetDevXmitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(NetDevXmitFtraceEventWriter, "perfetto.protos.NetDevXmitFtraceEvent");
 impl NetDevXmitFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn rc(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn skbaddr(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -130,13 +114,7 @@ pub struct NapiGroReceiveEntryFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`NapiGroReceiveEntryFtraceEvent`]; dropping it closes the message.
-pub struct NapiGroReceiveEntryFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for NapiGroReceiveEntryFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.NapiGroReceiveEntryFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(NapiGroReceiveEntryFtraceEventWriter, "perfetto.protos.NapiGroReceiveEntryFtraceEvent");
 impl NapiGroReceiveEntryFtraceEventWriter<'_> {
     #[inline] pub fn data_len(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn gso_size(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -157,8 +135,6 @@ impl NapiGroReceiveEntryFtraceEventWriter<'_> {
     #[inline] pub fn vlan_proto(&mut self, value: u32) -> &mut Self { rt::uint32::<17>(&mut self.s, value); self }
     #[inline] pub fn vlan_tagged(&mut self, value: u32) -> &mut Self { rt::uint32::<18>(&mut self.s, value); self }
     #[inline] pub fn vlan_tci(&mut self, value: u32) -> &mut Self { rt::uint32::<19>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -223,17 +199,9 @@ pub struct NapiGroReceiveExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`NapiGroReceiveExitFtraceEvent`]; dropping it closes the message.
-pub struct NapiGroReceiveExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for NapiGroReceiveExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.NapiGroReceiveExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(NapiGroReceiveExitFtraceEventWriter, "perfetto.protos.NapiGroReceiveExitFtraceEvent");
 impl NapiGroReceiveExitFtraceEventWriter<'_> {
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

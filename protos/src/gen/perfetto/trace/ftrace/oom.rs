@@ -16,19 +16,11 @@ pub struct OomScoreAdjUpdateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`OomScoreAdjUpdateFtraceEvent`]; dropping it closes the message.
-pub struct OomScoreAdjUpdateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for OomScoreAdjUpdateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.OomScoreAdjUpdateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(OomScoreAdjUpdateFtraceEventWriter, "perfetto.protos.OomScoreAdjUpdateFtraceEvent");
 impl OomScoreAdjUpdateFtraceEventWriter<'_> {
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn oom_score_adj(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -61,17 +53,9 @@ pub struct MarkVictimFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MarkVictimFtraceEvent`]; dropping it closes the message.
-pub struct MarkVictimFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MarkVictimFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MarkVictimFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MarkVictimFtraceEventWriter, "perfetto.protos.MarkVictimFtraceEvent");
 impl MarkVictimFtraceEventWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -15,18 +15,10 @@ pub struct DsiCmdFifoStatusFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DsiCmdFifoStatusFtraceEvent`]; dropping it closes the message.
-pub struct DsiCmdFifoStatusFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DsiCmdFifoStatusFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DsiCmdFifoStatusFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DsiCmdFifoStatusFtraceEventWriter, "perfetto.protos.DsiCmdFifoStatusFtraceEvent");
 impl DsiCmdFifoStatusFtraceEventWriter<'_> {
     #[inline] pub fn header(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn payload(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -58,13 +50,7 @@ pub struct DsiRxFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DsiRxFtraceEvent`]; dropping it closes the message.
-pub struct DsiRxFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DsiRxFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DsiRxFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DsiRxFtraceEventWriter, "perfetto.protos.DsiRxFtraceEvent");
 impl DsiRxFtraceEventWriter<'_> {
     #[inline] pub fn cmd(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn rx_buf(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<3>(&mut self.s, value); self }
@@ -72,8 +58,6 @@ impl DsiRxFtraceEventWriter<'_> {
         rt::bytes_gather::<3>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -106,13 +90,7 @@ pub struct DsiTxFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DsiTxFtraceEvent`]; dropping it closes the message.
-pub struct DsiTxFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DsiTxFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DsiTxFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DsiTxFtraceEventWriter, "perfetto.protos.DsiTxFtraceEvent");
 impl DsiTxFtraceEventWriter<'_> {
     #[inline] pub fn last(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
@@ -121,8 +99,6 @@ impl DsiTxFtraceEventWriter<'_> {
         rt::bytes_gather::<4>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -160,13 +136,7 @@ pub struct PanelWriteGenericFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PanelWriteGenericFtraceEvent`]; dropping it closes the message.
-pub struct PanelWriteGenericFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PanelWriteGenericFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PanelWriteGenericFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PanelWriteGenericFtraceEventWriter, "perfetto.protos.PanelWriteGenericFtraceEvent");
 impl PanelWriteGenericFtraceEventWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn trace_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -174,8 +144,6 @@ impl PanelWriteGenericFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -215,18 +183,10 @@ pub struct GramCollisionFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GramCollisionFtraceEvent`]; dropping it closes the message.
-pub struct GramCollisionFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GramCollisionFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GramCollisionFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GramCollisionFtraceEventWriter, "perfetto.protos.GramCollisionFtraceEvent");
 impl GramCollisionFtraceEventWriter<'_> {
     #[inline] pub fn panel_index(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn collision_cnt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -266,13 +226,7 @@ pub struct PanelSettingsFullFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PanelSettingsFullFtraceEvent`]; dropping it closes the message.
-pub struct PanelSettingsFullFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PanelSettingsFullFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PanelSettingsFullFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PanelSettingsFullFtraceEventWriter, "perfetto.protos.PanelSettingsFullFtraceEvent");
 impl PanelSettingsFullFtraceEventWriter<'_> {
     #[inline] pub fn panel_index(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn hbm(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -284,8 +238,6 @@ impl PanelSettingsFullFtraceEventWriter<'_> {
     #[inline] pub fn min_rr(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
     #[inline] pub fn max_rr(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
     #[inline] pub fn te_freq(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -336,21 +288,13 @@ pub struct PanelSettingsLiteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PanelSettingsLiteFtraceEvent`]; dropping it closes the message.
-pub struct PanelSettingsLiteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PanelSettingsLiteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PanelSettingsLiteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PanelSettingsLiteFtraceEventWriter, "perfetto.protos.PanelSettingsLiteFtraceEvent");
 impl PanelSettingsLiteFtraceEventWriter<'_> {
     #[inline] pub fn panel_index(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn vrr(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn min_rr(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn max_rr(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn te_freq(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

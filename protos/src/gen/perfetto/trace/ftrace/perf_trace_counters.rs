@@ -37,13 +37,7 @@ pub struct SchedSwitchWithCtrsFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedSwitchWithCtrsFtraceEvent`]; dropping it closes the message.
-pub struct SchedSwitchWithCtrsFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedSwitchWithCtrsFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedSwitchWithCtrsFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedSwitchWithCtrsFtraceEventWriter, "perfetto.protos.SchedSwitchWithCtrsFtraceEvent");
 impl SchedSwitchWithCtrsFtraceEventWriter<'_> {
     #[inline] pub fn old_pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn new_pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -68,8 +62,6 @@ impl SchedSwitchWithCtrsFtraceEventWriter<'_> {
     #[inline] pub fn amu0(&mut self, value: u64) -> &mut Self { rt::uint64::<21>(&mut self.s, value); self }
     #[inline] pub fn amu1(&mut self, value: u64) -> &mut Self { rt::uint64::<22>(&mut self.s, value); self }
     #[inline] pub fn amu2(&mut self, value: u64) -> &mut Self { rt::uint64::<23>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -16,19 +16,11 @@ pub struct LongIrqFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`LongIrqFtraceEvent`]; dropping it closes the message.
-pub struct LongIrqFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for LongIrqFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.LongIrqFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(LongIrqFtraceEventWriter, "perfetto.protos.LongIrqFtraceEvent");
 impl LongIrqFtraceEventWriter<'_> {
     #[inline] pub fn irq(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn latency(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn count(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -63,19 +55,11 @@ pub struct LongSoftirqFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`LongSoftirqFtraceEvent`]; dropping it closes the message.
-pub struct LongSoftirqFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for LongSoftirqFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.LongSoftirqFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(LongSoftirqFtraceEventWriter, "perfetto.protos.LongSoftirqFtraceEvent");
 impl LongSoftirqFtraceEventWriter<'_> {
     #[inline] pub fn vec_nr(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn latency(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn count(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -14,17 +14,9 @@ pub struct PixelMmKswapdWakeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PixelMmKswapdWakeFtraceEvent`]; dropping it closes the message.
-pub struct PixelMmKswapdWakeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PixelMmKswapdWakeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PixelMmKswapdWakeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PixelMmKswapdWakeFtraceEventWriter, "perfetto.protos.PixelMmKswapdWakeFtraceEvent");
 impl PixelMmKswapdWakeFtraceEventWriter<'_> {
     #[inline] pub fn whatever(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -54,13 +46,7 @@ pub struct PixelMmKswapdDoneFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PixelMmKswapdDoneFtraceEvent`]; dropping it closes the message.
-pub struct PixelMmKswapdDoneFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PixelMmKswapdDoneFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PixelMmKswapdDoneFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PixelMmKswapdDoneFtraceEventWriter, "perfetto.protos.PixelMmKswapdDoneFtraceEvent");
 impl PixelMmKswapdDoneFtraceEventWriter<'_> {
     #[inline] pub fn delta_nr_scanned(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn delta_nr_reclaimed(&mut self, value: u64) -> &mut Self {
@@ -72,8 +58,6 @@ impl PixelMmKswapdDoneFtraceEventWriter<'_> {
         self
     }
     #[inline] pub fn duration_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

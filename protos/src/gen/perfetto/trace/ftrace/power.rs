@@ -15,18 +15,10 @@ pub struct CpuFrequencyFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CpuFrequencyFtraceEvent`]; dropping it closes the message.
-pub struct CpuFrequencyFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CpuFrequencyFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CpuFrequencyFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CpuFrequencyFtraceEventWriter, "perfetto.protos.CpuFrequencyFtraceEvent");
 impl CpuFrequencyFtraceEventWriter<'_> {
     #[inline] pub fn state(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -59,19 +51,11 @@ pub struct CpuFrequencyLimitsFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CpuFrequencyLimitsFtraceEvent`]; dropping it closes the message.
-pub struct CpuFrequencyLimitsFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CpuFrequencyLimitsFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CpuFrequencyLimitsFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CpuFrequencyLimitsFtraceEventWriter, "perfetto.protos.CpuFrequencyLimitsFtraceEvent");
 impl CpuFrequencyLimitsFtraceEventWriter<'_> {
     #[inline] pub fn min_freq(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn max_freq(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -105,18 +89,10 @@ pub struct CpuIdleFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CpuIdleFtraceEvent`]; dropping it closes the message.
-pub struct CpuIdleFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CpuIdleFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CpuIdleFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CpuIdleFtraceEventWriter, "perfetto.protos.CpuIdleFtraceEvent");
 impl CpuIdleFtraceEventWriter<'_> {
     #[inline] pub fn state(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -149,19 +125,11 @@ pub struct ClockEnableFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ClockEnableFtraceEvent`]; dropping it closes the message.
-pub struct ClockEnableFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ClockEnableFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ClockEnableFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ClockEnableFtraceEventWriter, "perfetto.protos.ClockEnableFtraceEvent");
 impl ClockEnableFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn state(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn cpu_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -196,19 +164,11 @@ pub struct ClockDisableFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ClockDisableFtraceEvent`]; dropping it closes the message.
-pub struct ClockDisableFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ClockDisableFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ClockDisableFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ClockDisableFtraceEventWriter, "perfetto.protos.ClockDisableFtraceEvent");
 impl ClockDisableFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn state(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn cpu_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -243,19 +203,11 @@ pub struct ClockSetRateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ClockSetRateFtraceEvent`]; dropping it closes the message.
-pub struct ClockSetRateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ClockSetRateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ClockSetRateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ClockSetRateFtraceEventWriter, "perfetto.protos.ClockSetRateFtraceEvent");
 impl ClockSetRateFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn state(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn cpu_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -290,19 +242,11 @@ pub struct SuspendResumeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SuspendResumeFtraceEvent`]; dropping it closes the message.
-pub struct SuspendResumeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SuspendResumeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SuspendResumeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SuspendResumeFtraceEventWriter, "perfetto.protos.SuspendResumeFtraceEvent");
 impl SuspendResumeFtraceEventWriter<'_> {
     #[inline] pub fn action(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn val(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn start(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -336,18 +280,10 @@ pub struct GpuFrequencyFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuFrequencyFtraceEvent`]; dropping it closes the message.
-pub struct GpuFrequencyFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuFrequencyFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuFrequencyFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuFrequencyFtraceEventWriter, "perfetto.protos.GpuFrequencyFtraceEvent");
 impl GpuFrequencyFtraceEventWriter<'_> {
     #[inline] pub fn gpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn state(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -379,18 +315,10 @@ pub struct WakeupSourceActivateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`WakeupSourceActivateFtraceEvent`]; dropping it closes the message.
-pub struct WakeupSourceActivateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for WakeupSourceActivateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.WakeupSourceActivateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(WakeupSourceActivateFtraceEventWriter, "perfetto.protos.WakeupSourceActivateFtraceEvent");
 impl WakeupSourceActivateFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn state(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -422,18 +350,10 @@ pub struct WakeupSourceDeactivateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`WakeupSourceDeactivateFtraceEvent`]; dropping it closes the message.
-pub struct WakeupSourceDeactivateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for WakeupSourceDeactivateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.WakeupSourceDeactivateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(WakeupSourceDeactivateFtraceEventWriter, "perfetto.protos.WakeupSourceDeactivateFtraceEvent");
 impl WakeupSourceDeactivateFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn state(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -468,13 +388,7 @@ pub struct GpuWorkPeriodFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuWorkPeriodFtraceEvent`]; dropping it closes the message.
-pub struct GpuWorkPeriodFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuWorkPeriodFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuWorkPeriodFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuWorkPeriodFtraceEventWriter, "perfetto.protos.GpuWorkPeriodFtraceEvent");
 impl GpuWorkPeriodFtraceEventWriter<'_> {
     #[inline] pub fn gpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn uid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -484,8 +398,6 @@ impl GpuWorkPeriodFtraceEventWriter<'_> {
         rt::uint64::<5>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -526,21 +438,13 @@ pub struct DevicePmCallbackStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DevicePmCallbackStartFtraceEvent`]; dropping it closes the message.
-pub struct DevicePmCallbackStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DevicePmCallbackStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DevicePmCallbackStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DevicePmCallbackStartFtraceEventWriter, "perfetto.protos.DevicePmCallbackStartFtraceEvent");
 impl DevicePmCallbackStartFtraceEventWriter<'_> {
     #[inline] pub fn device(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn parent(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn pm_ops(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
     #[inline] pub fn event(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -579,19 +483,11 @@ pub struct DevicePmCallbackEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DevicePmCallbackEndFtraceEvent`]; dropping it closes the message.
-pub struct DevicePmCallbackEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DevicePmCallbackEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DevicePmCallbackEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DevicePmCallbackEndFtraceEventWriter, "perfetto.protos.DevicePmCallbackEndFtraceEvent");
 impl DevicePmCallbackEndFtraceEventWriter<'_> {
     #[inline] pub fn device(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn driver(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn error(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -625,18 +521,10 @@ pub struct GpuPowerStateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuPowerStateFtraceEvent`]; dropping it closes the message.
-pub struct GpuPowerStateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuPowerStateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuPowerStateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuPowerStateFtraceEventWriter, "perfetto.protos.GpuPowerStateFtraceEvent");
 impl GpuPowerStateFtraceEventWriter<'_> {
     #[inline] pub fn old_state(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn new_state(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -669,19 +557,11 @@ pub struct PsciDomainIdleExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PsciDomainIdleExitFtraceEvent`]; dropping it closes the message.
-pub struct PsciDomainIdleExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PsciDomainIdleExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PsciDomainIdleExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PsciDomainIdleExitFtraceEventWriter, "perfetto.protos.PsciDomainIdleExitFtraceEvent");
 impl PsciDomainIdleExitFtraceEventWriter<'_> {
     #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn state(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn s2idle(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -716,19 +596,11 @@ pub struct PsciDomainIdleEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PsciDomainIdleEnterFtraceEvent`]; dropping it closes the message.
-pub struct PsciDomainIdleEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PsciDomainIdleEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PsciDomainIdleEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PsciDomainIdleEnterFtraceEventWriter, "perfetto.protos.PsciDomainIdleEnterFtraceEvent");
 impl PsciDomainIdleEnterFtraceEventWriter<'_> {
     #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn state(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn s2idle(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

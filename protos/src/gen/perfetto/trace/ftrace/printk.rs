@@ -14,17 +14,9 @@ pub struct ConsoleFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ConsoleFtraceEvent`]; dropping it closes the message.
-pub struct ConsoleFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ConsoleFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ConsoleFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ConsoleFtraceEventWriter, "perfetto.protos.ConsoleFtraceEvent");
 impl ConsoleFtraceEventWriter<'_> {
     #[inline] pub fn msg(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -15,18 +15,10 @@ pub struct SysEnterFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysEnterFtraceEvent`]; dropping it closes the message.
-pub struct SysEnterFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysEnterFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysEnterFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysEnterFtraceEventWriter, "perfetto.protos.SysEnterFtraceEvent");
 impl SysEnterFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     #[inline] pub fn args(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -57,18 +49,10 @@ pub struct SysExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysExitFtraceEvent`]; dropping it closes the message.
-pub struct SysExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysExitFtraceEventWriter, "perfetto.protos.SysExitFtraceEvent");
 impl SysExitFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

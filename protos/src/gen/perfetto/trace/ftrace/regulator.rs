@@ -14,17 +14,9 @@ pub struct RegulatorDisableFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RegulatorDisableFtraceEvent`]; dropping it closes the message.
-pub struct RegulatorDisableFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RegulatorDisableFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RegulatorDisableFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RegulatorDisableFtraceEventWriter, "perfetto.protos.RegulatorDisableFtraceEvent");
 impl RegulatorDisableFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -51,17 +43,9 @@ pub struct RegulatorDisableCompleteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RegulatorDisableCompleteFtraceEvent`]; dropping it closes the message.
-pub struct RegulatorDisableCompleteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RegulatorDisableCompleteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RegulatorDisableCompleteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RegulatorDisableCompleteFtraceEventWriter, "perfetto.protos.RegulatorDisableCompleteFtraceEvent");
 impl RegulatorDisableCompleteFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -88,17 +72,9 @@ pub struct RegulatorEnableFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RegulatorEnableFtraceEvent`]; dropping it closes the message.
-pub struct RegulatorEnableFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RegulatorEnableFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RegulatorEnableFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RegulatorEnableFtraceEventWriter, "perfetto.protos.RegulatorEnableFtraceEvent");
 impl RegulatorEnableFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -125,17 +101,9 @@ pub struct RegulatorEnableCompleteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RegulatorEnableCompleteFtraceEvent`]; dropping it closes the message.
-pub struct RegulatorEnableCompleteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RegulatorEnableCompleteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RegulatorEnableCompleteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RegulatorEnableCompleteFtraceEventWriter, "perfetto.protos.RegulatorEnableCompleteFtraceEvent");
 impl RegulatorEnableCompleteFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -162,17 +130,9 @@ pub struct RegulatorEnableDelayFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RegulatorEnableDelayFtraceEvent`]; dropping it closes the message.
-pub struct RegulatorEnableDelayFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RegulatorEnableDelayFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RegulatorEnableDelayFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RegulatorEnableDelayFtraceEventWriter, "perfetto.protos.RegulatorEnableDelayFtraceEvent");
 impl RegulatorEnableDelayFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -201,19 +161,11 @@ pub struct RegulatorSetVoltageFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RegulatorSetVoltageFtraceEvent`]; dropping it closes the message.
-pub struct RegulatorSetVoltageFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RegulatorSetVoltageFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RegulatorSetVoltageFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RegulatorSetVoltageFtraceEventWriter, "perfetto.protos.RegulatorSetVoltageFtraceEvent");
 impl RegulatorSetVoltageFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn min(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn max(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -247,18 +199,10 @@ pub struct RegulatorSetVoltageCompleteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RegulatorSetVoltageCompleteFtraceEvent`]; dropping it closes the message.
-pub struct RegulatorSetVoltageCompleteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RegulatorSetVoltageCompleteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RegulatorSetVoltageCompleteFtraceEventWriter, "perfetto.protos.RegulatorSetVoltageCompleteFtraceEvent");
 impl RegulatorSetVoltageCompleteFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn val(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

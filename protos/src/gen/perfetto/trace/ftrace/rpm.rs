@@ -15,18 +15,10 @@ pub struct RpmStatusFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RpmStatusFtraceEvent`]; dropping it closes the message.
-pub struct RpmStatusFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RpmStatusFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RpmStatusFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RpmStatusFtraceEventWriter, "perfetto.protos.RpmStatusFtraceEvent");
 impl RpmStatusFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn status(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

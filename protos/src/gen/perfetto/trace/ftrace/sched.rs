@@ -20,13 +20,7 @@ pub struct SchedSwitchFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedSwitchFtraceEvent`]; dropping it closes the message.
-pub struct SchedSwitchFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedSwitchFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedSwitchFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedSwitchFtraceEventWriter, "perfetto.protos.SchedSwitchFtraceEvent");
 impl SchedSwitchFtraceEventWriter<'_> {
     #[inline] pub fn prev_comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn prev_pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -35,8 +29,6 @@ impl SchedSwitchFtraceEventWriter<'_> {
     #[inline] pub fn next_comm(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
     #[inline] pub fn next_pid(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn next_prio(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -81,21 +73,13 @@ pub struct SchedWakeupFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedWakeupFtraceEvent`]; dropping it closes the message.
-pub struct SchedWakeupFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedWakeupFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedWakeupFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedWakeupFtraceEventWriter, "perfetto.protos.SchedWakeupFtraceEvent");
 impl SchedWakeupFtraceEventWriter<'_> {
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn success(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn target_cpu(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -134,19 +118,11 @@ pub struct SchedBlockedReasonFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedBlockedReasonFtraceEvent`]; dropping it closes the message.
-pub struct SchedBlockedReasonFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedBlockedReasonFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedBlockedReasonFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedBlockedReasonFtraceEventWriter, "perfetto.protos.SchedBlockedReasonFtraceEvent");
 impl SchedBlockedReasonFtraceEventWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn caller(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn io_wait(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -181,19 +157,11 @@ pub struct SchedCpuHotplugFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedCpuHotplugFtraceEvent`]; dropping it closes the message.
-pub struct SchedCpuHotplugFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedCpuHotplugFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedCpuHotplugFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedCpuHotplugFtraceEventWriter, "perfetto.protos.SchedCpuHotplugFtraceEvent");
 impl SchedCpuHotplugFtraceEventWriter<'_> {
     #[inline] pub fn affected_cpu(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn error(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn status(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -230,21 +198,13 @@ pub struct SchedWakingFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedWakingFtraceEvent`]; dropping it closes the message.
-pub struct SchedWakingFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedWakingFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedWakingFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedWakingFtraceEventWriter, "perfetto.protos.SchedWakingFtraceEvent");
 impl SchedWakingFtraceEventWriter<'_> {
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn success(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn target_cpu(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -285,21 +245,13 @@ pub struct SchedWakeupNewFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedWakeupNewFtraceEvent`]; dropping it closes the message.
-pub struct SchedWakeupNewFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedWakeupNewFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedWakeupNewFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedWakeupNewFtraceEventWriter, "perfetto.protos.SchedWakeupNewFtraceEvent");
 impl SchedWakeupNewFtraceEventWriter<'_> {
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn success(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn target_cpu(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -338,19 +290,11 @@ pub struct SchedProcessExecFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedProcessExecFtraceEvent`]; dropping it closes the message.
-pub struct SchedProcessExecFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedProcessExecFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedProcessExecFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedProcessExecFtraceEventWriter, "perfetto.protos.SchedProcessExecFtraceEvent");
 impl SchedProcessExecFtraceEventWriter<'_> {
     #[inline] pub fn filename(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn old_pid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -386,20 +330,12 @@ pub struct SchedProcessExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedProcessExitFtraceEvent`]; dropping it closes the message.
-pub struct SchedProcessExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedProcessExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedProcessExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedProcessExitFtraceEventWriter, "perfetto.protos.SchedProcessExitFtraceEvent");
 impl SchedProcessExitFtraceEventWriter<'_> {
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn tgid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -437,20 +373,12 @@ pub struct SchedProcessForkFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedProcessForkFtraceEvent`]; dropping it closes the message.
-pub struct SchedProcessForkFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedProcessForkFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedProcessForkFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedProcessForkFtraceEventWriter, "perfetto.protos.SchedProcessForkFtraceEvent");
 impl SchedProcessForkFtraceEventWriter<'_> {
     #[inline] pub fn parent_comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn parent_pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn child_comm(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn child_pid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -487,19 +415,11 @@ pub struct SchedProcessFreeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedProcessFreeFtraceEvent`]; dropping it closes the message.
-pub struct SchedProcessFreeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedProcessFreeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedProcessFreeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedProcessFreeFtraceEventWriter, "perfetto.protos.SchedProcessFreeFtraceEvent");
 impl SchedProcessFreeFtraceEventWriter<'_> {
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -533,18 +453,10 @@ pub struct SchedProcessHangFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedProcessHangFtraceEvent`]; dropping it closes the message.
-pub struct SchedProcessHangFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedProcessHangFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedProcessHangFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedProcessHangFtraceEventWriter, "perfetto.protos.SchedProcessHangFtraceEvent");
 impl SchedProcessHangFtraceEventWriter<'_> {
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -574,19 +486,11 @@ pub struct SchedProcessWaitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedProcessWaitFtraceEvent`]; dropping it closes the message.
-pub struct SchedProcessWaitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedProcessWaitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedProcessWaitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedProcessWaitFtraceEventWriter, "perfetto.protos.SchedProcessWaitFtraceEvent");
 impl SchedProcessWaitFtraceEventWriter<'_> {
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -622,20 +526,12 @@ pub struct SchedPiSetprioFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedPiSetprioFtraceEvent`]; dropping it closes the message.
-pub struct SchedPiSetprioFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedPiSetprioFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedPiSetprioFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedPiSetprioFtraceEventWriter, "perfetto.protos.SchedPiSetprioFtraceEvent");
 impl SchedPiSetprioFtraceEventWriter<'_> {
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn newprio(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn oldprio(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -684,13 +580,7 @@ pub struct SchedCpuUtilCfsFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedCpuUtilCfsFtraceEvent`]; dropping it closes the message.
-pub struct SchedCpuUtilCfsFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedCpuUtilCfsFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedCpuUtilCfsFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedCpuUtilCfsFtraceEventWriter, "perfetto.protos.SchedCpuUtilCfsFtraceEvent");
 impl SchedCpuUtilCfsFtraceEventWriter<'_> {
     #[inline] pub fn active(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn capacity(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -707,8 +597,6 @@ impl SchedCpuUtilCfsFtraceEventWriter<'_> {
     #[inline] pub fn task_fits(&mut self, value: u32) -> &mut Self { rt::uint32::<13>(&mut self.s, value); self }
     #[inline] pub fn wake_group_util(&mut self, value: u64) -> &mut Self { rt::uint64::<14>(&mut self.s, value); self }
     #[inline] pub fn wake_util(&mut self, value: u64) -> &mut Self { rt::uint64::<15>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -771,13 +659,7 @@ pub struct SchedMigrateTaskFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedMigrateTaskFtraceEvent`]; dropping it closes the message.
-pub struct SchedMigrateTaskFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedMigrateTaskFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedMigrateTaskFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedMigrateTaskFtraceEventWriter, "perfetto.protos.SchedMigrateTaskFtraceEvent");
 impl SchedMigrateTaskFtraceEventWriter<'_> {
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -786,8 +668,6 @@ impl SchedMigrateTaskFtraceEventWriter<'_> {
     #[inline] pub fn dest_cpu(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
     #[inline] pub fn running(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn load(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -832,21 +712,13 @@ pub struct SchedWakeupTaskAttrFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedWakeupTaskAttrFtraceEvent`]; dropping it closes the message.
-pub struct SchedWakeupTaskAttrFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedWakeupTaskAttrFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedWakeupTaskAttrFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedWakeupTaskAttrFtraceEventWriter, "perfetto.protos.SchedWakeupTaskAttrFtraceEvent");
 impl SchedWakeupTaskAttrFtraceEventWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn cpu_affinity(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn task_util(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn uclamp_min(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn vruntime(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -886,20 +758,12 @@ pub struct SchedGroupTrackerFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SchedGroupTrackerFtraceEvent`]; dropping it closes the message.
-pub struct SchedGroupTrackerFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SchedGroupTrackerFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SchedGroupTrackerFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SchedGroupTrackerFtraceEventWriter, "perfetto.protos.SchedGroupTrackerFtraceEvent");
 impl SchedGroupTrackerFtraceEventWriter<'_> {
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn group(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn group_num(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

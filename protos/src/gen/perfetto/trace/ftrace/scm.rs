@@ -16,19 +16,11 @@ pub struct ScmCallStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ScmCallStartFtraceEvent`]; dropping it closes the message.
-pub struct ScmCallStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ScmCallStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ScmCallStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ScmCallStartFtraceEventWriter, "perfetto.protos.ScmCallStartFtraceEvent");
 impl ScmCallStartFtraceEventWriter<'_> {
     #[inline] pub fn arginfo(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn x0(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn x5(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -60,17 +52,8 @@ pub struct ScmCallEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ScmCallEndFtraceEvent`]; dropping it closes the message.
-pub struct ScmCallEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ScmCallEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ScmCallEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl ScmCallEndFtraceEventWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(ScmCallEndFtraceEventWriter, "perfetto.protos.ScmCallEndFtraceEvent");
+impl ScmCallEndFtraceEventWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.ScmCallEndFtraceEvent": ScmCallEndFtraceEventReader, ScmCallEndFtraceEventField, ScmCallEndFtraceEventTable;

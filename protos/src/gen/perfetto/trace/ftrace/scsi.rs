@@ -26,13 +26,7 @@ pub struct ScsiDispatchCmdErrorFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ScsiDispatchCmdErrorFtraceEvent`]; dropping it closes the message.
-pub struct ScsiDispatchCmdErrorFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ScsiDispatchCmdErrorFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ScsiDispatchCmdErrorFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ScsiDispatchCmdErrorFtraceEventWriter, "perfetto.protos.ScsiDispatchCmdErrorFtraceEvent");
 impl ScsiDispatchCmdErrorFtraceEventWriter<'_> {
     #[inline] pub fn host_no(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn channel(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -51,8 +45,6 @@ impl ScsiDispatchCmdErrorFtraceEventWriter<'_> {
         rt::bytes_gather::<14>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -120,13 +112,7 @@ pub struct ScsiDispatchCmdTimeoutFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ScsiDispatchCmdTimeoutFtraceEvent`]; dropping it closes the message.
-pub struct ScsiDispatchCmdTimeoutFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ScsiDispatchCmdTimeoutFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ScsiDispatchCmdTimeoutFtraceEventWriter, "perfetto.protos.ScsiDispatchCmdTimeoutFtraceEvent");
 impl ScsiDispatchCmdTimeoutFtraceEventWriter<'_> {
     #[inline] pub fn host_no(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn channel(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -148,8 +134,6 @@ impl ScsiDispatchCmdTimeoutFtraceEventWriter<'_> {
         rt::bytes_gather::<17>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -208,17 +192,9 @@ pub struct ScsiEhWakeupFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ScsiEhWakeupFtraceEvent`]; dropping it closes the message.
-pub struct ScsiEhWakeupFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ScsiEhWakeupFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ScsiEhWakeupFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ScsiEhWakeupFtraceEventWriter, "perfetto.protos.ScsiEhWakeupFtraceEvent");
 impl ScsiEhWakeupFtraceEventWriter<'_> {
     #[inline] pub fn host_no(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -18,21 +18,13 @@ pub struct SdeTracingMarkWriteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SdeTracingMarkWriteFtraceEvent`]; dropping it closes the message.
-pub struct SdeTracingMarkWriteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SdeTracingMarkWriteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SdeTracingMarkWriteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SdeTracingMarkWriteFtraceEventWriter, "perfetto.protos.SdeTracingMarkWriteFtraceEvent");
 impl SdeTracingMarkWriteFtraceEventWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn trace_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn trace_type(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn trace_begin(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -86,13 +78,7 @@ pub struct SdeSdeEvtlogFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SdeSdeEvtlogFtraceEvent`]; dropping it closes the message.
-pub struct SdeSdeEvtlogFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SdeSdeEvtlogFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SdeSdeEvtlogFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SdeSdeEvtlogFtraceEventWriter, "perfetto.protos.SdeSdeEvtlogFtraceEvent");
 impl SdeSdeEvtlogFtraceEventWriter<'_> {
     #[inline] pub fn evtlog_tag(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -112,8 +98,6 @@ impl SdeSdeEvtlogFtraceEventWriter<'_> {
     #[inline] pub fn d12(&mut self, value: u32) -> &mut Self { rt::uint32::<16>(&mut self.s, value); self }
     #[inline] pub fn d13(&mut self, value: u32) -> &mut Self { rt::uint32::<17>(&mut self.s, value); self }
     #[inline] pub fn d14(&mut self, value: u32) -> &mut Self { rt::uint32::<18>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -183,13 +167,7 @@ pub struct SdeSdePerfCalcCrtcFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SdeSdePerfCalcCrtcFtraceEvent`]; dropping it closes the message.
-pub struct SdeSdePerfCalcCrtcFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SdeSdePerfCalcCrtcFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SdeSdePerfCalcCrtcFtraceEventWriter, "perfetto.protos.SdeSdePerfCalcCrtcFtraceEvent");
 impl SdeSdePerfCalcCrtcFtraceEventWriter<'_> {
     #[inline] pub fn bw_ctl_ebi(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn bw_ctl_llcc(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -199,8 +177,6 @@ impl SdeSdePerfCalcCrtcFtraceEventWriter<'_> {
     #[inline] pub fn ib_ebi(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
     #[inline] pub fn ib_llcc(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
     #[inline] pub fn ib_mnoc(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -254,13 +230,7 @@ pub struct SdeSdePerfCrtcUpdateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SdeSdePerfCrtcUpdateFtraceEvent`]; dropping it closes the message.
-pub struct SdeSdePerfCrtcUpdateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SdeSdePerfCrtcUpdateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SdeSdePerfCrtcUpdateFtraceEventWriter, "perfetto.protos.SdeSdePerfCrtcUpdateFtraceEvent");
 impl SdeSdePerfCrtcUpdateFtraceEventWriter<'_> {
     #[inline] pub fn bw_ctl_ebi(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn bw_ctl_llcc(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -274,8 +244,6 @@ impl SdeSdePerfCrtcUpdateFtraceEventWriter<'_> {
     #[inline] pub fn stop_req(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
     #[inline] pub fn update_bus(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
     #[inline] pub fn update_clk(&mut self, value: u32) -> &mut Self { rt::uint32::<12>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -331,13 +299,7 @@ pub struct SdeSdePerfSetQosLutsFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SdeSdePerfSetQosLutsFtraceEvent`]; dropping it closes the message.
-pub struct SdeSdePerfSetQosLutsFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SdeSdePerfSetQosLutsFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SdeSdePerfSetQosLutsFtraceEventWriter, "perfetto.protos.SdeSdePerfSetQosLutsFtraceEvent");
 impl SdeSdePerfSetQosLutsFtraceEventWriter<'_> {
     #[inline] pub fn fl(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn fmt(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -345,8 +307,6 @@ impl SdeSdePerfSetQosLutsFtraceEventWriter<'_> {
     #[inline] pub fn lut_usage(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn pnum(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn rt(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -388,20 +348,12 @@ pub struct SdeSdePerfUpdateBusFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SdeSdePerfUpdateBusFtraceEvent`]; dropping it closes the message.
-pub struct SdeSdePerfUpdateBusFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SdeSdePerfUpdateBusFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SdeSdePerfUpdateBusFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SdeSdePerfUpdateBusFtraceEventWriter, "perfetto.protos.SdeSdePerfUpdateBusFtraceEvent");
 impl SdeSdePerfUpdateBusFtraceEventWriter<'_> {
     #[inline] pub fn ab_quota(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn bus_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn client(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn ib_quota(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -16,19 +16,11 @@ pub struct SignalDeliverFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SignalDeliverFtraceEvent`]; dropping it closes the message.
-pub struct SignalDeliverFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SignalDeliverFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SignalDeliverFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SignalDeliverFtraceEventWriter, "perfetto.protos.SignalDeliverFtraceEvent");
 impl SignalDeliverFtraceEventWriter<'_> {
     #[inline] pub fn code(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn sa_flags(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn sig(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -66,13 +58,7 @@ pub struct SignalGenerateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SignalGenerateFtraceEvent`]; dropping it closes the message.
-pub struct SignalGenerateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SignalGenerateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SignalGenerateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SignalGenerateFtraceEventWriter, "perfetto.protos.SignalGenerateFtraceEvent");
 impl SignalGenerateFtraceEventWriter<'_> {
     #[inline] pub fn code(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -80,8 +66,6 @@ impl SignalGenerateFtraceEventWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn result(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
     #[inline] pub fn sig(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -16,19 +16,11 @@ pub struct KfreeSkbFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`KfreeSkbFtraceEvent`]; dropping it closes the message.
-pub struct KfreeSkbFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for KfreeSkbFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.KfreeSkbFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(KfreeSkbFtraceEventWriter, "perfetto.protos.KfreeSkbFtraceEvent");
 impl KfreeSkbFtraceEventWriter<'_> {
     #[inline] pub fn location(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn protocol(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn skbaddr(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

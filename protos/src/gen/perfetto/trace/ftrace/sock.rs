@@ -22,13 +22,7 @@ pub struct InetSockSetStateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InetSockSetStateFtraceEvent`]; dropping it closes the message.
-pub struct InetSockSetStateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InetSockSetStateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InetSockSetStateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InetSockSetStateFtraceEventWriter, "perfetto.protos.InetSockSetStateFtraceEvent");
 impl InetSockSetStateFtraceEventWriter<'_> {
     #[inline] pub fn daddr(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn dport(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -39,8 +33,6 @@ impl InetSockSetStateFtraceEventWriter<'_> {
     #[inline] pub fn saddr(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn skaddr(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
     #[inline] pub fn sport(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

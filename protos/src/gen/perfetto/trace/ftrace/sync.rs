@@ -15,18 +15,10 @@ pub struct SyncPtFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SyncPtFtraceEvent`]; dropping it closes the message.
-pub struct SyncPtFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SyncPtFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SyncPtFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SyncPtFtraceEventWriter, "perfetto.protos.SyncPtFtraceEvent");
 impl SyncPtFtraceEventWriter<'_> {
     #[inline] pub fn timeline(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -58,18 +50,10 @@ pub struct SyncTimelineFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SyncTimelineFtraceEvent`]; dropping it closes the message.
-pub struct SyncTimelineFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SyncTimelineFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SyncTimelineFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SyncTimelineFtraceEventWriter, "perfetto.protos.SyncTimelineFtraceEvent");
 impl SyncTimelineFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -102,19 +86,11 @@ pub struct SyncWaitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SyncWaitFtraceEvent`]; dropping it closes the message.
-pub struct SyncWaitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SyncWaitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SyncWaitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SyncWaitFtraceEventWriter, "perfetto.protos.SyncWaitFtraceEvent");
 impl SyncWaitFtraceEventWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn status(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn begin(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -17,20 +17,12 @@ pub struct RssStatThrottledFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`RssStatThrottledFtraceEvent`]; dropping it closes the message.
-pub struct RssStatThrottledFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for RssStatThrottledFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.RssStatThrottledFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(RssStatThrottledFtraceEventWriter, "perfetto.protos.RssStatThrottledFtraceEvent");
 impl RssStatThrottledFtraceEventWriter<'_> {
     #[inline] pub fn curr(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn member(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn mm_id(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -65,17 +57,9 @@ pub struct SuspendResumeMinimalFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SuspendResumeMinimalFtraceEvent`]; dropping it closes the message.
-pub struct SuspendResumeMinimalFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SuspendResumeMinimalFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SuspendResumeMinimalFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SuspendResumeMinimalFtraceEventWriter, "perfetto.protos.SuspendResumeMinimalFtraceEvent");
 impl SuspendResumeMinimalFtraceEventWriter<'_> {
     #[inline] pub fn start(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

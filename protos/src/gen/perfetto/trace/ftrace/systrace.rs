@@ -17,20 +17,12 @@ pub struct ZeroFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ZeroFtraceEvent`]; dropping it closes the message.
-pub struct ZeroFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ZeroFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ZeroFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ZeroFtraceEventWriter, "perfetto.protos.ZeroFtraceEvent");
 impl ZeroFtraceEventWriter<'_> {
     #[inline] pub fn flag(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -17,20 +17,12 @@ pub struct TaskNewtaskFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TaskNewtaskFtraceEvent`]; dropping it closes the message.
-pub struct TaskNewtaskFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TaskNewtaskFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TaskNewtaskFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TaskNewtaskFtraceEventWriter, "perfetto.protos.TaskNewtaskFtraceEvent");
 impl TaskNewtaskFtraceEventWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn clone_flags(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn oom_score_adj(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -68,20 +60,12 @@ pub struct TaskRenameFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TaskRenameFtraceEvent`]; dropping it closes the message.
-pub struct TaskRenameFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TaskRenameFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TaskRenameFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TaskRenameFtraceEventWriter, "perfetto.protos.TaskRenameFtraceEvent");
 impl TaskRenameFtraceEventWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn oldcomm(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn newcomm(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn oom_score_adj(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -20,13 +20,7 @@ pub struct TcpRetransmitSkbFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TcpRetransmitSkbFtraceEvent`]; dropping it closes the message.
-pub struct TcpRetransmitSkbFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TcpRetransmitSkbFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TcpRetransmitSkbFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TcpRetransmitSkbFtraceEventWriter, "perfetto.protos.TcpRetransmitSkbFtraceEvent");
 impl TcpRetransmitSkbFtraceEventWriter<'_> {
     #[inline] pub fn daddr(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn dport(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -35,8 +29,6 @@ impl TcpRetransmitSkbFtraceEventWriter<'_> {
     #[inline] pub fn skbaddr(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn sport(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn state(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

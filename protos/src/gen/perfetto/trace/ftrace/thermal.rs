@@ -17,20 +17,12 @@ pub struct ThermalTemperatureFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ThermalTemperatureFtraceEvent`]; dropping it closes the message.
-pub struct ThermalTemperatureFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ThermalTemperatureFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ThermalTemperatureFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ThermalTemperatureFtraceEventWriter, "perfetto.protos.ThermalTemperatureFtraceEvent");
 impl ThermalTemperatureFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn temp(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn temp_prev(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn thermal_zone(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -66,18 +58,10 @@ pub struct CdevUpdateFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CdevUpdateFtraceEvent`]; dropping it closes the message.
-pub struct CdevUpdateFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CdevUpdateFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CdevUpdateFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CdevUpdateFtraceEventWriter, "perfetto.protos.CdevUpdateFtraceEvent");
 impl CdevUpdateFtraceEventWriter<'_> {
     #[inline] pub fn target(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

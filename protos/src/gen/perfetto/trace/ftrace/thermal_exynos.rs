@@ -25,13 +25,7 @@ pub struct ThermalExynosAcpmBulkFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ThermalExynosAcpmBulkFtraceEvent`]; dropping it closes the message.
-pub struct ThermalExynosAcpmBulkFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ThermalExynosAcpmBulkFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ThermalExynosAcpmBulkFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ThermalExynosAcpmBulkFtraceEventWriter, "perfetto.protos.ThermalExynosAcpmBulkFtraceEvent");
 impl ThermalExynosAcpmBulkFtraceEventWriter<'_> {
     #[inline] pub fn tz_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn current_temp(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -44,8 +38,6 @@ impl ThermalExynosAcpmBulkFtraceEventWriter<'_> {
     #[inline] pub fn k_p(&mut self, value: i32) -> &mut Self { rt::int32::<9>(&mut self.s, value); self }
     #[inline] pub fn k_i(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
     #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -100,13 +92,7 @@ pub struct ThermalExynosAcpmHighOverheadFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ThermalExynosAcpmHighOverheadFtraceEvent`]; dropping it closes the message.
-pub struct ThermalExynosAcpmHighOverheadFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ThermalExynosAcpmHighOverheadFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ThermalExynosAcpmHighOverheadFtraceEventWriter, "perfetto.protos.ThermalExynosAcpmHighOverheadFtraceEvent");
 impl ThermalExynosAcpmHighOverheadFtraceEventWriter<'_> {
     #[inline] pub fn tz_id(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn current_temp(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -115,8 +101,6 @@ impl ThermalExynosAcpmHighOverheadFtraceEventWriter<'_> {
     #[inline] pub fn pid_et_p(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
     #[inline] pub fn k_p(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn k_i(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

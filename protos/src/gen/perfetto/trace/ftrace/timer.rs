@@ -18,21 +18,13 @@ pub struct HrtimerStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HrtimerStartFtraceEvent`]; dropping it closes the message.
-pub struct HrtimerStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HrtimerStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HrtimerStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HrtimerStartFtraceEventWriter, "perfetto.protos.HrtimerStartFtraceEvent");
 impl HrtimerStartFtraceEventWriter<'_> {
     #[inline] pub fn hrtimer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn expires(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn softexpires(&mut self, value: i64) -> &mut Self { rt::int64::<4>(&mut self.s, value); self }
     #[inline] pub fn mode(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -69,17 +61,9 @@ pub struct HrtimerCancelFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HrtimerCancelFtraceEvent`]; dropping it closes the message.
-pub struct HrtimerCancelFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HrtimerCancelFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HrtimerCancelFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HrtimerCancelFtraceEventWriter, "perfetto.protos.HrtimerCancelFtraceEvent");
 impl HrtimerCancelFtraceEventWriter<'_> {
     #[inline] pub fn hrtimer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -108,19 +92,11 @@ pub struct HrtimerExpireEntryFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HrtimerExpireEntryFtraceEvent`]; dropping it closes the message.
-pub struct HrtimerExpireEntryFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HrtimerExpireEntryFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HrtimerExpireEntryFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HrtimerExpireEntryFtraceEventWriter, "perfetto.protos.HrtimerExpireEntryFtraceEvent");
 impl HrtimerExpireEntryFtraceEventWriter<'_> {
     #[inline] pub fn hrtimer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn now(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -153,17 +129,9 @@ pub struct HrtimerExpireExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HrtimerExpireExitFtraceEvent`]; dropping it closes the message.
-pub struct HrtimerExpireExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HrtimerExpireExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HrtimerExpireExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HrtimerExpireExitFtraceEventWriter, "perfetto.protos.HrtimerExpireExitFtraceEvent");
 impl HrtimerExpireExitFtraceEventWriter<'_> {
     #[inline] pub fn hrtimer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -196,13 +164,7 @@ pub struct TimerStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TimerStartFtraceEvent`]; dropping it closes the message.
-pub struct TimerStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TimerStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TimerStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TimerStartFtraceEventWriter, "perfetto.protos.TimerStartFtraceEvent");
 impl TimerStartFtraceEventWriter<'_> {
     #[inline] pub fn timer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -211,8 +173,6 @@ impl TimerStartFtraceEventWriter<'_> {
     #[inline] pub fn deferrable(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn bucket_expiry(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -253,17 +213,9 @@ pub struct TimerCancelFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TimerCancelFtraceEvent`]; dropping it closes the message.
-pub struct TimerCancelFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TimerCancelFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TimerCancelFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TimerCancelFtraceEventWriter, "perfetto.protos.TimerCancelFtraceEvent");
 impl TimerCancelFtraceEventWriter<'_> {
     #[inline] pub fn timer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -293,20 +245,12 @@ pub struct TimerExpireEntryFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TimerExpireEntryFtraceEvent`]; dropping it closes the message.
-pub struct TimerExpireEntryFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TimerExpireEntryFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TimerExpireEntryFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TimerExpireEntryFtraceEventWriter, "perfetto.protos.TimerExpireEntryFtraceEvent");
 impl TimerExpireEntryFtraceEventWriter<'_> {
     #[inline] pub fn timer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn now(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn baseclk(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -341,17 +285,9 @@ pub struct TimerExpireExitFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TimerExpireExitFtraceEvent`]; dropping it closes the message.
-pub struct TimerExpireExitFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TimerExpireExitFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TimerExpireExitFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TimerExpireExitFtraceEventWriter, "perfetto.protos.TimerExpireExitFtraceEvent");
 impl TimerExpireExitFtraceEventWriter<'_> {
     #[inline] pub fn timer(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -17,20 +17,12 @@ pub struct TrustySmcFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustySmcFtraceEvent`]; dropping it closes the message.
-pub struct TrustySmcFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustySmcFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustySmcFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustySmcFtraceEventWriter, "perfetto.protos.TrustySmcFtraceEvent");
 impl TrustySmcFtraceEventWriter<'_> {
     #[inline] pub fn r0(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn r1(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn r2(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn r3(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -65,17 +57,9 @@ pub struct TrustySmcDoneFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustySmcDoneFtraceEvent`]; dropping it closes the message.
-pub struct TrustySmcDoneFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustySmcDoneFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustySmcDoneFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustySmcDoneFtraceEventWriter, "perfetto.protos.TrustySmcDoneFtraceEvent");
 impl TrustySmcDoneFtraceEventWriter<'_> {
     #[inline] pub fn ret(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -105,20 +89,12 @@ pub struct TrustyStdCall32FtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyStdCall32FtraceEvent`]; dropping it closes the message.
-pub struct TrustyStdCall32FtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyStdCall32FtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyStdCall32FtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyStdCall32FtraceEventWriter, "perfetto.protos.TrustyStdCall32FtraceEvent");
 impl TrustyStdCall32FtraceEventWriter<'_> {
     #[inline] pub fn r0(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn r1(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn r2(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn r3(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -153,17 +129,9 @@ pub struct TrustyStdCall32DoneFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyStdCall32DoneFtraceEvent`]; dropping it closes the message.
-pub struct TrustyStdCall32DoneFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyStdCall32DoneFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyStdCall32DoneFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyStdCall32DoneFtraceEventWriter, "perfetto.protos.TrustyStdCall32DoneFtraceEvent");
 impl TrustyStdCall32DoneFtraceEventWriter<'_> {
     #[inline] pub fn ret(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -192,19 +160,11 @@ pub struct TrustyShareMemoryFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyShareMemoryFtraceEvent`]; dropping it closes the message.
-pub struct TrustyShareMemoryFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyShareMemoryFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyShareMemoryFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyShareMemoryFtraceEventWriter, "perfetto.protos.TrustyShareMemoryFtraceEvent");
 impl TrustyShareMemoryFtraceEventWriter<'_> {
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn lend(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn nents(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -241,21 +201,13 @@ pub struct TrustyShareMemoryDoneFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyShareMemoryDoneFtraceEvent`]; dropping it closes the message.
-pub struct TrustyShareMemoryDoneFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyShareMemoryDoneFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyShareMemoryDoneFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyShareMemoryDoneFtraceEventWriter, "perfetto.protos.TrustyShareMemoryDoneFtraceEvent");
 impl TrustyShareMemoryDoneFtraceEventWriter<'_> {
     #[inline] pub fn handle(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn len(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn lend(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn nents(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -292,17 +244,9 @@ pub struct TrustyReclaimMemoryFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyReclaimMemoryFtraceEvent`]; dropping it closes the message.
-pub struct TrustyReclaimMemoryFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyReclaimMemoryFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyReclaimMemoryFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyReclaimMemoryFtraceEventWriter, "perfetto.protos.TrustyReclaimMemoryFtraceEvent");
 impl TrustyReclaimMemoryFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -330,18 +274,10 @@ pub struct TrustyReclaimMemoryDoneFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyReclaimMemoryDoneFtraceEvent`]; dropping it closes the message.
-pub struct TrustyReclaimMemoryDoneFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyReclaimMemoryDoneFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyReclaimMemoryDoneFtraceEventWriter, "perfetto.protos.TrustyReclaimMemoryDoneFtraceEvent");
 impl TrustyReclaimMemoryDoneFtraceEventWriter<'_> {
     #[inline] pub fn id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn ret(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -369,17 +305,9 @@ pub struct TrustyIrqFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyIrqFtraceEvent`]; dropping it closes the message.
-pub struct TrustyIrqFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyIrqFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyIrqFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyIrqFtraceEventWriter, "perfetto.protos.TrustyIrqFtraceEvent");
 impl TrustyIrqFtraceEventWriter<'_> {
     #[inline] pub fn irq(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -408,19 +336,11 @@ pub struct TrustyIpcHandleEventFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyIpcHandleEventFtraceEvent`]; dropping it closes the message.
-pub struct TrustyIpcHandleEventFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyIpcHandleEventFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyIpcHandleEventFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyIpcHandleEventFtraceEventWriter, "perfetto.protos.TrustyIpcHandleEventFtraceEvent");
 impl TrustyIpcHandleEventFtraceEventWriter<'_> {
     #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn event_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn srv_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -455,19 +375,11 @@ pub struct TrustyIpcConnectFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyIpcConnectFtraceEvent`]; dropping it closes the message.
-pub struct TrustyIpcConnectFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyIpcConnectFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyIpcConnectFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyIpcConnectFtraceEventWriter, "perfetto.protos.TrustyIpcConnectFtraceEvent");
 impl TrustyIpcConnectFtraceEventWriter<'_> {
     #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn port(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn state(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -502,19 +414,11 @@ pub struct TrustyIpcConnectEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyIpcConnectEndFtraceEvent`]; dropping it closes the message.
-pub struct TrustyIpcConnectEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyIpcConnectEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyIpcConnectEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyIpcConnectEndFtraceEventWriter, "perfetto.protos.TrustyIpcConnectEndFtraceEvent");
 impl TrustyIpcConnectEndFtraceEventWriter<'_> {
     #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn err(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn state(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -552,13 +456,7 @@ pub struct TrustyIpcWriteFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyIpcWriteFtraceEvent`]; dropping it closes the message.
-pub struct TrustyIpcWriteFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyIpcWriteFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyIpcWriteFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyIpcWriteFtraceEventWriter, "perfetto.protos.TrustyIpcWriteFtraceEvent");
 impl TrustyIpcWriteFtraceEventWriter<'_> {
     #[inline] pub fn buf_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -566,8 +464,6 @@ impl TrustyIpcWriteFtraceEventWriter<'_> {
     #[inline] pub fn len_or_err(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn shm_cnt(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
     #[inline] pub fn srv_name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -608,19 +504,11 @@ pub struct TrustyIpcPollFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyIpcPollFtraceEvent`]; dropping it closes the message.
-pub struct TrustyIpcPollFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyIpcPollFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyIpcPollFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyIpcPollFtraceEventWriter, "perfetto.protos.TrustyIpcPollFtraceEvent");
 impl TrustyIpcPollFtraceEventWriter<'_> {
     #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn poll_mask(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn srv_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -654,18 +542,10 @@ pub struct TrustyIpcReadFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyIpcReadFtraceEvent`]; dropping it closes the message.
-pub struct TrustyIpcReadFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyIpcReadFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyIpcReadFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyIpcReadFtraceEventWriter, "perfetto.protos.TrustyIpcReadFtraceEvent");
 impl TrustyIpcReadFtraceEventWriter<'_> {
     #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn srv_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -700,21 +580,13 @@ pub struct TrustyIpcReadEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyIpcReadEndFtraceEvent`]; dropping it closes the message.
-pub struct TrustyIpcReadEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyIpcReadEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyIpcReadEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyIpcReadEndFtraceEventWriter, "perfetto.protos.TrustyIpcReadEndFtraceEvent");
 impl TrustyIpcReadEndFtraceEventWriter<'_> {
     #[inline] pub fn buf_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn len_or_err(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn shm_cnt(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn srv_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -753,19 +625,11 @@ pub struct TrustyIpcRxFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyIpcRxFtraceEvent`]; dropping it closes the message.
-pub struct TrustyIpcRxFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyIpcRxFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyIpcRxFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyIpcRxFtraceEventWriter, "perfetto.protos.TrustyIpcRxFtraceEvent");
 impl TrustyIpcRxFtraceEventWriter<'_> {
     #[inline] pub fn buf_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn chan(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn srv_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -800,19 +664,11 @@ pub struct TrustyEnqueueNopFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrustyEnqueueNopFtraceEvent`]; dropping it closes the message.
-pub struct TrustyEnqueueNopFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrustyEnqueueNopFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrustyEnqueueNopFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrustyEnqueueNopFtraceEventWriter, "perfetto.protos.TrustyEnqueueNopFtraceEvent");
 impl TrustyEnqueueNopFtraceEventWriter<'_> {
     #[inline] pub fn arg1(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn arg2(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn arg3(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -23,13 +23,7 @@ pub struct UfshcdCommandFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`UfshcdCommandFtraceEvent`]; dropping it closes the message.
-pub struct UfshcdCommandFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for UfshcdCommandFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.UfshcdCommandFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(UfshcdCommandFtraceEventWriter, "perfetto.protos.UfshcdCommandFtraceEvent");
 impl UfshcdCommandFtraceEventWriter<'_> {
     #[inline] pub fn dev_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn doorbell(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -41,8 +35,6 @@ impl UfshcdCommandFtraceEventWriter<'_> {
     #[inline] pub fn transfer_len(&mut self, value: i32) -> &mut Self { rt::int32::<8>(&mut self.s, value); self }
     #[inline] pub fn group_id(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
     #[inline] pub fn str_t(&mut self, value: u32) -> &mut Self { rt::uint32::<10>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -90,18 +82,10 @@ pub struct UfshcdClkGatingFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`UfshcdClkGatingFtraceEvent`]; dropping it closes the message.
-pub struct UfshcdClkGatingFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for UfshcdClkGatingFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.UfshcdClkGatingFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(UfshcdClkGatingFtraceEventWriter, "perfetto.protos.UfshcdClkGatingFtraceEvent");
 impl UfshcdClkGatingFtraceEventWriter<'_> {
     #[inline] pub fn dev_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn state(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -31,13 +31,7 @@ pub struct V4l2QbufFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`V4l2QbufFtraceEvent`]; dropping it closes the message.
-pub struct V4l2QbufFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for V4l2QbufFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.V4l2QbufFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(V4l2QbufFtraceEventWriter, "perfetto.protos.V4l2QbufFtraceEvent");
 impl V4l2QbufFtraceEventWriter<'_> {
     #[inline] pub fn bytesused(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn field(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -69,8 +63,6 @@ impl V4l2QbufFtraceEventWriter<'_> {
     }
     #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<17>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<18>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -150,13 +142,7 @@ pub struct V4l2DqbufFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`V4l2DqbufFtraceEvent`]; dropping it closes the message.
-pub struct V4l2DqbufFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for V4l2DqbufFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.V4l2DqbufFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(V4l2DqbufFtraceEventWriter, "perfetto.protos.V4l2DqbufFtraceEvent");
 impl V4l2DqbufFtraceEventWriter<'_> {
     #[inline] pub fn bytesused(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn field(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -188,8 +174,6 @@ impl V4l2DqbufFtraceEventWriter<'_> {
     }
     #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<17>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<18>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -266,13 +250,7 @@ pub struct Vb2V4l2BufQueueFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Vb2V4l2BufQueueFtraceEvent`]; dropping it closes the message.
-pub struct Vb2V4l2BufQueueFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Vb2V4l2BufQueueFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Vb2V4l2BufQueueFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Vb2V4l2BufQueueFtraceEventWriter, "perfetto.protos.Vb2V4l2BufQueueFtraceEvent");
 impl Vb2V4l2BufQueueFtraceEventWriter<'_> {
     #[inline] pub fn field(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -301,8 +279,6 @@ impl Vb2V4l2BufQueueFtraceEventWriter<'_> {
         self
     }
     #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<15>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -373,13 +349,7 @@ pub struct Vb2V4l2BufDoneFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Vb2V4l2BufDoneFtraceEvent`]; dropping it closes the message.
-pub struct Vb2V4l2BufDoneFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Vb2V4l2BufDoneFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Vb2V4l2BufDoneFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Vb2V4l2BufDoneFtraceEventWriter, "perfetto.protos.Vb2V4l2BufDoneFtraceEvent");
 impl Vb2V4l2BufDoneFtraceEventWriter<'_> {
     #[inline] pub fn field(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -408,8 +378,6 @@ impl Vb2V4l2BufDoneFtraceEventWriter<'_> {
         self
     }
     #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<15>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -480,13 +448,7 @@ pub struct Vb2V4l2QbufFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Vb2V4l2QbufFtraceEvent`]; dropping it closes the message.
-pub struct Vb2V4l2QbufFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Vb2V4l2QbufFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Vb2V4l2QbufFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Vb2V4l2QbufFtraceEventWriter, "perfetto.protos.Vb2V4l2QbufFtraceEvent");
 impl Vb2V4l2QbufFtraceEventWriter<'_> {
     #[inline] pub fn field(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -515,8 +477,6 @@ impl Vb2V4l2QbufFtraceEventWriter<'_> {
         self
     }
     #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<15>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -587,13 +547,7 @@ pub struct Vb2V4l2DqbufFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Vb2V4l2DqbufFtraceEvent`]; dropping it closes the message.
-pub struct Vb2V4l2DqbufFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for Vb2V4l2DqbufFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Vb2V4l2DqbufFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(Vb2V4l2DqbufFtraceEventWriter, "perfetto.protos.Vb2V4l2DqbufFtraceEvent");
 impl Vb2V4l2DqbufFtraceEventWriter<'_> {
     #[inline] pub fn field(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn flags(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -622,8 +576,6 @@ impl Vb2V4l2DqbufFtraceEventWriter<'_> {
         self
     }
     #[inline] pub fn timestamp(&mut self, value: i64) -> &mut Self { rt::int64::<15>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

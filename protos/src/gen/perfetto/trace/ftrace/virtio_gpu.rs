@@ -22,13 +22,7 @@ pub struct VirtioGpuCmdQueueFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VirtioGpuCmdQueueFtraceEvent`]; dropping it closes the message.
-pub struct VirtioGpuCmdQueueFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VirtioGpuCmdQueueFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VirtioGpuCmdQueueFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VirtioGpuCmdQueueFtraceEventWriter, "perfetto.protos.VirtioGpuCmdQueueFtraceEvent");
 impl VirtioGpuCmdQueueFtraceEventWriter<'_> {
     #[inline] pub fn ctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn dev(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -39,8 +33,6 @@ impl VirtioGpuCmdQueueFtraceEventWriter<'_> {
     #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
     #[inline] pub fn vq(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -93,13 +85,7 @@ pub struct VirtioGpuCmdResponseFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VirtioGpuCmdResponseFtraceEvent`]; dropping it closes the message.
-pub struct VirtioGpuCmdResponseFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VirtioGpuCmdResponseFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VirtioGpuCmdResponseFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VirtioGpuCmdResponseFtraceEventWriter, "perfetto.protos.VirtioGpuCmdResponseFtraceEvent");
 impl VirtioGpuCmdResponseFtraceEventWriter<'_> {
     #[inline] pub fn ctx_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn dev(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -110,8 +96,6 @@ impl VirtioGpuCmdResponseFtraceEventWriter<'_> {
     #[inline] pub fn seqno(&mut self, value: u32) -> &mut Self { rt::uint32::<7>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<8>(&mut self.s, value); self }
     #[inline] pub fn vq(&mut self, value: u32) -> &mut Self { rt::uint32::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

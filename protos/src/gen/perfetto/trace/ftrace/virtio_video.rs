@@ -15,18 +15,10 @@ pub struct VirtioVideoCmdFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VirtioVideoCmdFtraceEvent`]; dropping it closes the message.
-pub struct VirtioVideoCmdFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VirtioVideoCmdFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VirtioVideoCmdFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VirtioVideoCmdFtraceEventWriter, "perfetto.protos.VirtioVideoCmdFtraceEvent");
 impl VirtioVideoCmdFtraceEventWriter<'_> {
     #[inline] pub fn stream_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -58,18 +50,10 @@ pub struct VirtioVideoCmdDoneFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VirtioVideoCmdDoneFtraceEvent`]; dropping it closes the message.
-pub struct VirtioVideoCmdDoneFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VirtioVideoCmdDoneFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VirtioVideoCmdDoneFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VirtioVideoCmdDoneFtraceEventWriter, "perfetto.protos.VirtioVideoCmdDoneFtraceEvent");
 impl VirtioVideoCmdDoneFtraceEventWriter<'_> {
     #[inline] pub fn stream_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -107,13 +91,7 @@ pub struct VirtioVideoResourceQueueFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VirtioVideoResourceQueueFtraceEvent`]; dropping it closes the message.
-pub struct VirtioVideoResourceQueueFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VirtioVideoResourceQueueFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VirtioVideoResourceQueueFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VirtioVideoResourceQueueFtraceEventWriter, "perfetto.protos.VirtioVideoResourceQueueFtraceEvent");
 impl VirtioVideoResourceQueueFtraceEventWriter<'_> {
     #[inline] pub fn data_size0(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn data_size1(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -123,8 +101,6 @@ impl VirtioVideoResourceQueueFtraceEventWriter<'_> {
     #[inline] pub fn resource_id(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn stream_id(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
     #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -174,13 +150,7 @@ pub struct VirtioVideoResourceQueueDoneFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VirtioVideoResourceQueueDoneFtraceEvent`]; dropping it closes the message.
-pub struct VirtioVideoResourceQueueDoneFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VirtioVideoResourceQueueDoneFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VirtioVideoResourceQueueDoneFtraceEventWriter, "perfetto.protos.VirtioVideoResourceQueueDoneFtraceEvent");
 impl VirtioVideoResourceQueueDoneFtraceEventWriter<'_> {
     #[inline] pub fn data_size0(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn data_size1(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -190,8 +160,6 @@ impl VirtioVideoResourceQueueDoneFtraceEventWriter<'_> {
     #[inline] pub fn resource_id(&mut self, value: i32) -> &mut Self { rt::int32::<6>(&mut self.s, value); self }
     #[inline] pub fn stream_id(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
     #[inline] pub fn timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -16,19 +16,11 @@ pub struct MmVmscanDirectReclaimBeginFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmVmscanDirectReclaimBeginFtraceEvent`]; dropping it closes the message.
-pub struct MmVmscanDirectReclaimBeginFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmVmscanDirectReclaimBeginFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmVmscanDirectReclaimBeginFtraceEventWriter, "perfetto.protos.MmVmscanDirectReclaimBeginFtraceEvent");
 impl MmVmscanDirectReclaimBeginFtraceEventWriter<'_> {
     #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn may_writepage(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn gfp_flags(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -61,17 +53,9 @@ pub struct MmVmscanDirectReclaimEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmVmscanDirectReclaimEndFtraceEvent`]; dropping it closes the message.
-pub struct MmVmscanDirectReclaimEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmVmscanDirectReclaimEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmVmscanDirectReclaimEndFtraceEventWriter, "perfetto.protos.MmVmscanDirectReclaimEndFtraceEvent");
 impl MmVmscanDirectReclaimEndFtraceEventWriter<'_> {
     #[inline] pub fn nr_reclaimed(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -100,19 +84,11 @@ pub struct MmVmscanKswapdWakeFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmVmscanKswapdWakeFtraceEvent`]; dropping it closes the message.
-pub struct MmVmscanKswapdWakeFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmVmscanKswapdWakeFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmVmscanKswapdWakeFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmVmscanKswapdWakeFtraceEventWriter, "perfetto.protos.MmVmscanKswapdWakeFtraceEvent");
 impl MmVmscanKswapdWakeFtraceEventWriter<'_> {
     #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn zid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -145,17 +121,9 @@ pub struct MmVmscanKswapdSleepFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmVmscanKswapdSleepFtraceEvent`]; dropping it closes the message.
-pub struct MmVmscanKswapdSleepFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmVmscanKswapdSleepFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmVmscanKswapdSleepFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmVmscanKswapdSleepFtraceEventWriter, "perfetto.protos.MmVmscanKswapdSleepFtraceEvent");
 impl MmVmscanKswapdSleepFtraceEventWriter<'_> {
     #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -192,13 +160,7 @@ pub struct MmShrinkSlabStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmShrinkSlabStartFtraceEvent`]; dropping it closes the message.
-pub struct MmShrinkSlabStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmShrinkSlabStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmShrinkSlabStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmShrinkSlabStartFtraceEventWriter, "perfetto.protos.MmShrinkSlabStartFtraceEvent");
 impl MmShrinkSlabStartFtraceEventWriter<'_> {
     #[inline] pub fn cache_items(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn delta(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -214,8 +176,6 @@ impl MmShrinkSlabStartFtraceEventWriter<'_> {
     #[inline] pub fn total_scan(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
     #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<10>(&mut self.s, value); self }
     #[inline] pub fn priority(&mut self, value: i32) -> &mut Self { rt::int32::<11>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -270,13 +230,7 @@ pub struct MmShrinkSlabEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmShrinkSlabEndFtraceEvent`]; dropping it closes the message.
-pub struct MmShrinkSlabEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmShrinkSlabEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmShrinkSlabEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmShrinkSlabEndFtraceEventWriter, "perfetto.protos.MmShrinkSlabEndFtraceEvent");
 impl MmShrinkSlabEndFtraceEventWriter<'_> {
     #[inline] pub fn new_scan(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     #[inline] pub fn retval(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -285,8 +239,6 @@ impl MmShrinkSlabEndFtraceEventWriter<'_> {
     #[inline] pub fn total_scan(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
     #[inline] pub fn unused_scan(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
     #[inline] pub fn nid(&mut self, value: i32) -> &mut Self { rt::int32::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -329,19 +281,11 @@ pub struct MmVmscanMemcgReclaimBeginFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmVmscanMemcgReclaimBeginFtraceEvent`]; dropping it closes the message.
-pub struct MmVmscanMemcgReclaimBeginFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmVmscanMemcgReclaimBeginFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmVmscanMemcgReclaimBeginFtraceEventWriter, "perfetto.protos.MmVmscanMemcgReclaimBeginFtraceEvent");
 impl MmVmscanMemcgReclaimBeginFtraceEventWriter<'_> {
     #[inline] pub fn order(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn may_writepage(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn gfp_flags(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -374,17 +318,9 @@ pub struct MmVmscanMemcgReclaimEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`MmVmscanMemcgReclaimEndFtraceEvent`]; dropping it closes the message.
-pub struct MmVmscanMemcgReclaimEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MmVmscanMemcgReclaimEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MmVmscanMemcgReclaimEndFtraceEventWriter, "perfetto.protos.MmVmscanMemcgReclaimEndFtraceEvent");
 impl MmVmscanMemcgReclaimEndFtraceEventWriter<'_> {
     #[inline] pub fn nr_reclaimed(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -15,18 +15,10 @@ pub struct WorkqueueActivateWorkFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`WorkqueueActivateWorkFtraceEvent`]; dropping it closes the message.
-pub struct WorkqueueActivateWorkFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for WorkqueueActivateWorkFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.WorkqueueActivateWorkFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(WorkqueueActivateWorkFtraceEventWriter, "perfetto.protos.WorkqueueActivateWorkFtraceEvent");
 impl WorkqueueActivateWorkFtraceEventWriter<'_> {
     #[inline] pub fn work(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -58,18 +50,10 @@ pub struct WorkqueueExecuteEndFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`WorkqueueExecuteEndFtraceEvent`]; dropping it closes the message.
-pub struct WorkqueueExecuteEndFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for WorkqueueExecuteEndFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.WorkqueueExecuteEndFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(WorkqueueExecuteEndFtraceEventWriter, "perfetto.protos.WorkqueueExecuteEndFtraceEvent");
 impl WorkqueueExecuteEndFtraceEventWriter<'_> {
     #[inline] pub fn work(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -101,18 +85,10 @@ pub struct WorkqueueExecuteStartFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`WorkqueueExecuteStartFtraceEvent`]; dropping it closes the message.
-pub struct WorkqueueExecuteStartFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for WorkqueueExecuteStartFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.WorkqueueExecuteStartFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(WorkqueueExecuteStartFtraceEventWriter, "perfetto.protos.WorkqueueExecuteStartFtraceEvent");
 impl WorkqueueExecuteStartFtraceEventWriter<'_> {
     #[inline] pub fn work(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -147,21 +123,13 @@ pub struct WorkqueueQueueWorkFtraceEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`WorkqueueQueueWorkFtraceEvent`]; dropping it closes the message.
-pub struct WorkqueueQueueWorkFtraceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for WorkqueueQueueWorkFtraceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.WorkqueueQueueWorkFtraceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(WorkqueueQueueWorkFtraceEventWriter, "perfetto.protos.WorkqueueQueueWorkFtraceEvent");
 impl WorkqueueQueueWorkFtraceEventWriter<'_> {
     #[inline] pub fn work(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn function(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn req_cpu(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn cpu(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
     #[inline] pub fn workqueue(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

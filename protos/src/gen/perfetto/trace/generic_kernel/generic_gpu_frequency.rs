@@ -15,18 +15,10 @@ pub struct GenericGpuFrequencyEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GenericGpuFrequencyEvent`]; dropping it closes the message.
-pub struct GenericGpuFrequencyEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GenericGpuFrequencyEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GenericGpuFrequencyEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GenericGpuFrequencyEventWriter, "perfetto.protos.GenericGpuFrequencyEvent");
 impl GenericGpuFrequencyEventWriter<'_> {
     #[inline] pub fn gpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn frequency_khz(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

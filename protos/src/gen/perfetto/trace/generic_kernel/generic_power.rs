@@ -15,18 +15,10 @@ pub struct GenericKernelCpuFrequencyEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GenericKernelCpuFrequencyEvent`]; dropping it closes the message.
-pub struct GenericKernelCpuFrequencyEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GenericKernelCpuFrequencyEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GenericKernelCpuFrequencyEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GenericKernelCpuFrequencyEventWriter, "perfetto.protos.GenericKernelCpuFrequencyEvent");
 impl GenericKernelCpuFrequencyEventWriter<'_> {
     #[inline] pub fn cpu(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn freq_hz(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

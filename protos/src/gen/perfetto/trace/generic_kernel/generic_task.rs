@@ -51,13 +51,7 @@ pub struct GenericKernelTaskStateEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GenericKernelTaskStateEvent`]; dropping it closes the message.
-pub struct GenericKernelTaskStateEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GenericKernelTaskStateEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GenericKernelTaskStateEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GenericKernelTaskStateEventWriter, "perfetto.protos.GenericKernelTaskStateEvent");
 impl GenericKernelTaskStateEventWriter<'_> {
     #[inline] pub fn cpu(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -70,8 +64,6 @@ impl GenericKernelTaskStateEventWriter<'_> {
         self
     }
     #[inline] pub fn prio(&mut self, value: i32) -> &mut Self { rt::int32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -113,18 +105,10 @@ pub struct GenericKernelTaskRenameEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GenericKernelTaskRenameEvent`]; dropping it closes the message.
-pub struct GenericKernelTaskRenameEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GenericKernelTaskRenameEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GenericKernelTaskRenameEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GenericKernelTaskRenameEventWriter, "perfetto.protos.GenericKernelTaskRenameEvent");
 impl GenericKernelTaskRenameEventWriter<'_> {
     #[inline] pub fn tid(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -153,13 +137,7 @@ pub struct GenericKernelProcessTree {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GenericKernelProcessTree`]; dropping it closes the message.
-pub struct GenericKernelProcessTreeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GenericKernelProcessTreeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GenericKernelProcessTree";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GenericKernelProcessTreeWriter, "perfetto.protos.GenericKernelProcessTree");
 impl GenericKernelProcessTreeWriter<'_> {
     #[inline] pub fn processes(&mut self) -> GenericKernelProcessTreeProcessWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -170,8 +148,6 @@ impl GenericKernelProcessTreeWriter<'_> {
     }
     #[inline] pub fn threads(&mut self) -> GenericKernelProcessTreeThreadWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn threads_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -206,21 +182,13 @@ pub struct GenericKernelProcessTreeThread {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GenericKernelProcessTreeThread`]; dropping it closes the message.
-pub struct GenericKernelProcessTreeThreadWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GenericKernelProcessTreeThreadWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GenericKernelProcessTree.Thread";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GenericKernelProcessTreeThreadWriter, "perfetto.protos.GenericKernelProcessTree.Thread");
 impl GenericKernelProcessTreeThreadWriter<'_> {
     #[inline] pub fn tid(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     #[inline] pub fn comm(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn is_main_thread(&mut self, value: bool) -> &mut Self { rt::bool::<4>(&mut self.s, value); self }
     #[inline] pub fn is_idle(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -259,19 +227,11 @@ pub struct GenericKernelProcessTreeProcess {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GenericKernelProcessTreeProcess`]; dropping it closes the message.
-pub struct GenericKernelProcessTreeProcessWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GenericKernelProcessTreeProcessWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GenericKernelProcessTree.Process";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GenericKernelProcessTreeProcessWriter, "perfetto.protos.GenericKernelProcessTree.Process");
 impl GenericKernelProcessTreeProcessWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     #[inline] pub fn ppid(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     #[inline] pub fn cmdline(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

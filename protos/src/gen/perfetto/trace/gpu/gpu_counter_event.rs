@@ -14,13 +14,7 @@ pub struct InternedGpuCounterDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InternedGpuCounterDescriptor`]; dropping it closes the message.
-pub struct InternedGpuCounterDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InternedGpuCounterDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InternedGpuCounterDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InternedGpuCounterDescriptorWriter, "perfetto.protos.InternedGpuCounterDescriptor");
 impl InternedGpuCounterDescriptorWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn counter_descriptor(&mut self) -> crate::GpuCounterDescriptorWriter<'_> {
@@ -31,8 +25,6 @@ impl InternedGpuCounterDescriptorWriter<'_> {
         self
     }
     #[inline] pub fn gpu_id(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -75,13 +67,7 @@ pub enum GpuCounterEventDesc {
     #[pb(uint64, 4)] CounterDescriptorIid(u64),
 }
 
-/// Writes a [`GpuCounterEvent`]; dropping it closes the message.
-pub struct GpuCounterEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuCounterEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuCounterEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuCounterEventWriter, "perfetto.protos.GpuCounterEvent");
 impl GpuCounterEventWriter<'_> {
     #[inline] pub fn counter_descriptor(&mut self) -> crate::GpuCounterDescriptorWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -97,8 +83,6 @@ impl GpuCounterEventWriter<'_> {
     #[inline] pub fn counters(&mut self) -> GpuCounterEventGpuCounterWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn counters_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
     #[inline] pub fn gpu_id(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -147,19 +131,11 @@ pub enum GpuCounterEventGpuCounterValue {
     #[pb(double, 3)] DoubleValue(f64),
 }
 
-/// Writes a [`GpuCounterEventGpuCounter`]; dropping it closes the message.
-pub struct GpuCounterEventGpuCounterWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuCounterEventGpuCounterWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuCounterEvent.GpuCounter";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuCounterEventGpuCounterWriter, "perfetto.protos.GpuCounterEvent.GpuCounter");
 impl GpuCounterEventGpuCounterWriter<'_> {
     #[inline] pub fn counter_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -43,13 +43,7 @@ pub struct GpuLog {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuLog`]; dropping it closes the message.
-pub struct GpuLogWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuLogWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuLog";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuLogWriter, "perfetto.protos.GpuLog");
 impl GpuLogWriter<'_> {
     #[inline] pub fn severity(&mut self, value: GpuLogSeverity) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -57,8 +51,6 @@ impl GpuLogWriter<'_> {
     }
     #[inline] pub fn tag(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn log_message(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

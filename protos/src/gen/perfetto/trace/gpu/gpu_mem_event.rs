@@ -16,19 +16,11 @@ pub struct GpuMemTotalEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuMemTotalEvent`]; dropping it closes the message.
-pub struct GpuMemTotalEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuMemTotalEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuMemTotalEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuMemTotalEventWriter, "perfetto.protos.GpuMemTotalEvent");
 impl GpuMemTotalEventWriter<'_> {
     #[inline] pub fn gpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

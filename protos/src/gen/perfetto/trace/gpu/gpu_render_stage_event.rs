@@ -62,13 +62,7 @@ pub struct InternedGraphicsContext {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InternedGraphicsContext`]; dropping it closes the message.
-pub struct InternedGraphicsContextWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InternedGraphicsContextWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InternedGraphicsContext";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InternedGraphicsContextWriter, "perfetto.protos.InternedGraphicsContext");
 impl InternedGraphicsContextWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -76,8 +70,6 @@ impl InternedGraphicsContextWriter<'_> {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -113,13 +105,7 @@ pub struct InternedGpuRenderStageSpecification {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InternedGpuRenderStageSpecification`]; dropping it closes the message.
-pub struct InternedGpuRenderStageSpecificationWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InternedGpuRenderStageSpecificationWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InternedGpuRenderStageSpecification";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InternedGpuRenderStageSpecificationWriter, "perfetto.protos.InternedGpuRenderStageSpecification");
 impl InternedGpuRenderStageSpecificationWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -131,8 +117,6 @@ impl InternedGpuRenderStageSpecificationWriter<'_> {
         rt::enumeration::<4>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -201,13 +185,7 @@ pub enum GpuRenderStageEventNameField {
     #[pb(uint64, 20)] NameIid(u64),
 }
 
-/// Writes a [`GpuRenderStageEvent`]; dropping it closes the message.
-pub struct GpuRenderStageEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuRenderStageEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuRenderStageEventWriter, "perfetto.protos.GpuRenderStageEvent");
 impl GpuRenderStageEventWriter<'_> {
     #[inline] pub fn event_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn duration(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -260,8 +238,6 @@ impl GpuRenderStageEventWriter<'_> {
         rt::message::<21, _>(&mut self.s)
     }
     #[inline] pub fn launch_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<21>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -335,18 +311,10 @@ pub struct GpuRenderStageEventExtraData {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuRenderStageEventExtraData`]; dropping it closes the message.
-pub struct GpuRenderStageEventExtraDataWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuRenderStageEventExtraDataWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent.ExtraData";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuRenderStageEventExtraDataWriter, "perfetto.protos.GpuRenderStageEvent.ExtraData");
 impl GpuRenderStageEventExtraDataWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -379,19 +347,11 @@ pub struct GpuRenderStageEventDim3 {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuRenderStageEventDim3`]; dropping it closes the message.
-pub struct GpuRenderStageEventDim3Writer<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuRenderStageEventDim3Writer<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent.Dim3";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuRenderStageEventDim3Writer, "perfetto.protos.GpuRenderStageEvent.Dim3");
 impl GpuRenderStageEventDim3Writer<'_> {
     #[inline] pub fn x(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn y(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn z(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -444,13 +404,7 @@ pub enum GpuRenderStageEventExtraComputeArgValue {
     #[pb(uint64, 7)] StringValueIid(u64),
 }
 
-/// Writes a [`GpuRenderStageEventExtraComputeArg`]; dropping it closes the message.
-pub struct GpuRenderStageEventExtraComputeArgWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuRenderStageEventExtraComputeArgWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent.ExtraComputeArg";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuRenderStageEventExtraComputeArgWriter, "perfetto.protos.GpuRenderStageEvent.ExtraComputeArg");
 impl GpuRenderStageEventExtraComputeArgWriter<'_> {
     #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -459,8 +413,6 @@ impl GpuRenderStageEventExtraComputeArgWriter<'_> {
     #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<5>(&mut self.s, value); self }
     #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
     #[inline] pub fn string_value_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -505,13 +457,7 @@ pub struct GpuRenderStageEventComputeKernelLaunch {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuRenderStageEventComputeKernelLaunch`]; dropping it closes the message.
-pub struct GpuRenderStageEventComputeKernelLaunchWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuRenderStageEventComputeKernelLaunchWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuRenderStageEventComputeKernelLaunchWriter, "perfetto.protos.GpuRenderStageEvent.ComputeKernelLaunch");
 impl GpuRenderStageEventComputeKernelLaunchWriter<'_> {
     #[inline] pub fn grid_size(&mut self) -> GpuRenderStageEventDim3Writer<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn grid_size_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -527,8 +473,6 @@ impl GpuRenderStageEventComputeKernelLaunchWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
     #[inline] pub fn args_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -565,13 +509,7 @@ pub struct GpuRenderStageEventSpecifications {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuRenderStageEventSpecifications`]; dropping it closes the message.
-pub struct GpuRenderStageEventSpecificationsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuRenderStageEventSpecificationsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent.Specifications";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuRenderStageEventSpecificationsWriter, "perfetto.protos.GpuRenderStageEvent.Specifications");
 impl GpuRenderStageEventSpecificationsWriter<'_> {
     #[inline] pub fn context_spec(
         &mut self,
@@ -592,8 +530,6 @@ impl GpuRenderStageEventSpecificationsWriter<'_> {
         rt::message::<3, _>(&mut self.s)
     }
     #[inline] pub fn stage_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<3>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -637,18 +573,10 @@ pub struct GpuRenderStageEventSpecificationsContextSpec {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuRenderStageEventSpecificationsContextSpec`]; dropping it closes the message.
-pub struct GpuRenderStageEventSpecificationsContextSpecWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuRenderStageEventSpecificationsContextSpecWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuRenderStageEventSpecificationsContextSpecWriter, "perfetto.protos.GpuRenderStageEvent.Specifications.ContextSpec");
 impl GpuRenderStageEventSpecificationsContextSpecWriter<'_> {
     #[inline] pub fn context(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -680,18 +608,10 @@ pub struct GpuRenderStageEventSpecificationsDescription {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuRenderStageEventSpecificationsDescription`]; dropping it closes the message.
-pub struct GpuRenderStageEventSpecificationsDescriptionWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuRenderStageEventSpecificationsDescriptionWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuRenderStageEvent.Specifications.Description";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuRenderStageEventSpecificationsDescriptionWriter, "perfetto.protos.GpuRenderStageEvent.Specifications.Description");
 impl GpuRenderStageEventSpecificationsDescriptionWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn description(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -726,13 +646,7 @@ pub struct InternedComputeKernel {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InternedComputeKernel`]; dropping it closes the message.
-pub struct InternedComputeKernelWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InternedComputeKernelWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InternedComputeKernel";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InternedComputeKernelWriter, "perfetto.protos.InternedComputeKernel");
 impl InternedComputeKernelWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -742,8 +656,6 @@ impl InternedComputeKernelWriter<'_> {
         rt::message::<5, _>(&mut self.s)
     }
     #[inline] pub fn args_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<5>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -783,18 +695,10 @@ pub struct InternedComputeArgName {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InternedComputeArgName`]; dropping it closes the message.
-pub struct InternedComputeArgNameWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InternedComputeArgNameWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InternedComputeArgName";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InternedComputeArgNameWriter, "perfetto.protos.InternedComputeArgName");
 impl InternedComputeArgNameWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

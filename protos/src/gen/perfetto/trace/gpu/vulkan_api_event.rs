@@ -22,13 +22,7 @@ pub enum VulkanApiEventEvent {
     #[pb(message, 2)] VkQueueSubmit(VulkanApiEventVkQueueSubmit),
 }
 
-/// Writes a [`VulkanApiEvent`]; dropping it closes the message.
-pub struct VulkanApiEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VulkanApiEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VulkanApiEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VulkanApiEventWriter, "perfetto.protos.VulkanApiEvent");
 impl VulkanApiEventWriter<'_> {
     #[inline] pub fn vk_debug_utils_object_name(
         &mut self,
@@ -46,8 +40,6 @@ impl VulkanApiEventWriter<'_> {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -88,21 +80,13 @@ pub struct VulkanApiEventVkDebugUtilsObjectName {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VulkanApiEventVkDebugUtilsObjectName`]; dropping it closes the message.
-pub struct VulkanApiEventVkDebugUtilsObjectNameWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VulkanApiEventVkDebugUtilsObjectNameWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VulkanApiEventVkDebugUtilsObjectNameWriter, "perfetto.protos.VulkanApiEvent.VkDebugUtilsObjectName");
 impl VulkanApiEventVkDebugUtilsObjectNameWriter<'_> {
     #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn vk_device(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn object_type(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     #[inline] pub fn object(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
     #[inline] pub fn object_name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -144,13 +128,7 @@ pub struct VulkanApiEventVkQueueSubmit {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VulkanApiEventVkQueueSubmit`]; dropping it closes the message.
-pub struct VulkanApiEventVkQueueSubmitWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VulkanApiEventVkQueueSubmitWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VulkanApiEvent.VkQueueSubmit";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VulkanApiEventVkQueueSubmitWriter, "perfetto.protos.VulkanApiEvent.VkQueueSubmit");
 impl VulkanApiEventVkQueueSubmitWriter<'_> {
     #[inline] pub fn duration_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -161,8 +139,6 @@ impl VulkanApiEventVkQueueSubmitWriter<'_> {
         self
     }
     #[inline] pub fn submission_id(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

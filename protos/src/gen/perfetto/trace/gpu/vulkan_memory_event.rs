@@ -105,20 +105,12 @@ pub enum VulkanMemoryEventAnnotationValue {
     #[pb(uint64, 4)] StringIid(u64),
 }
 
-/// Writes a [`VulkanMemoryEventAnnotation`]; dropping it closes the message.
-pub struct VulkanMemoryEventAnnotationWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VulkanMemoryEventAnnotationWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VulkanMemoryEventAnnotation";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VulkanMemoryEventAnnotationWriter, "perfetto.protos.VulkanMemoryEventAnnotation");
 impl VulkanMemoryEventAnnotationWriter<'_> {
     #[inline] pub fn key_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn int_value(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<3>(&mut self.s, value); self }
     #[inline] pub fn string_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -168,13 +160,7 @@ pub struct VulkanMemoryEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`VulkanMemoryEvent`]; dropping it closes the message.
-pub struct VulkanMemoryEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for VulkanMemoryEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.VulkanMemoryEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(VulkanMemoryEventWriter, "perfetto.protos.VulkanMemoryEvent");
 impl VulkanMemoryEventWriter<'_> {
     #[inline] pub fn source(&mut self, value: VulkanMemoryEventSource) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -208,8 +194,6 @@ impl VulkanMemoryEventWriter<'_> {
     #[inline] pub fn memory_type(&mut self, value: u32) -> &mut Self { rt::uint32::<18>(&mut self.s, value); self }
     #[inline] pub fn heap(&mut self, value: u32) -> &mut Self { rt::uint32::<19>(&mut self.s, value); self }
     #[inline] pub fn object_handle(&mut self, value: u64) -> &mut Self { rt::fixed64::<20>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

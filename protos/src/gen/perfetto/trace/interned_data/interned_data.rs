@@ -70,13 +70,7 @@ pub struct InternedData {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InternedData`]; dropping it closes the message.
-pub struct InternedDataWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InternedDataWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InternedData";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InternedDataWriter, "perfetto.protos.InternedData");
 impl InternedDataWriter<'_> {
     /// For `TrackEvent.category_iids`.
     #[inline] pub fn event_categories(&mut self) -> crate::EventCategoryWriter<'_> { rt::message::<1, _>(&mut self.s) }
@@ -310,8 +304,6 @@ impl InternedDataWriter<'_> {
         rt::message_raw::<51>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -27,13 +27,7 @@ pub struct SystemdJournaldEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SystemdJournaldEvent`]; dropping it closes the message.
-pub struct SystemdJournaldEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SystemdJournaldEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SystemdJournaldEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SystemdJournaldEventWriter, "perfetto.protos.SystemdJournaldEvent");
 impl SystemdJournaldEventWriter<'_> {
     #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -49,8 +43,6 @@ impl SystemdJournaldEventWriter<'_> {
     #[inline] pub fn transport(&mut self, value: &str) -> &mut Self { rt::string::<12>(&mut self.s, value); self }
     #[inline] pub fn num_total(&mut self, value: u64) -> &mut Self { rt::uint64::<20>(&mut self.s, value); self }
     #[inline] pub fn num_failed(&mut self, value: u64) -> &mut Self { rt::uint64::<21>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -43,13 +43,7 @@ pub struct ConcurrentSessionEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ConcurrentSessionEvent`]; dropping it closes the message.
-pub struct ConcurrentSessionEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ConcurrentSessionEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ConcurrentSessionEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ConcurrentSessionEventWriter, "perfetto.protos.ConcurrentSessionEvent");
 impl ConcurrentSessionEventWriter<'_> {
     #[inline] pub fn state(&mut self, value: ConcurrentSessionEventState) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -59,8 +53,6 @@ impl ConcurrentSessionEventWriter<'_> {
     #[inline] pub fn session_id(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn consumer_uid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
     #[inline] pub fn num_data_sources(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -30,13 +30,7 @@ pub enum PerfettoMetatraceRecordType {
     #[pb(uint64, 11)] EventNameIid(u64),
 }
 
-/// Writes a [`PerfettoMetatrace`]; dropping it closes the message.
-pub struct PerfettoMetatraceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PerfettoMetatraceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PerfettoMetatrace";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PerfettoMetatraceWriter, "perfetto.protos.PerfettoMetatrace");
 impl PerfettoMetatraceWriter<'_> {
     #[inline] pub fn event_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn counter_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -57,8 +51,6 @@ impl PerfettoMetatraceWriter<'_> {
         rt::message_raw::<10>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -129,20 +121,12 @@ pub enum PerfettoMetatraceArgValueOrInternedValue {
     #[pb(uint64, 4)] ValueIid(u64),
 }
 
-/// Writes a [`PerfettoMetatraceArg`]; dropping it closes the message.
-pub struct PerfettoMetatraceArgWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PerfettoMetatraceArgWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PerfettoMetatrace.Arg";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PerfettoMetatraceArgWriter, "perfetto.protos.PerfettoMetatrace.Arg");
 impl PerfettoMetatraceArgWriter<'_> {
     #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn key_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn value_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -180,18 +164,10 @@ pub struct PerfettoMetatraceInternedString {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PerfettoMetatraceInternedString`]; dropping it closes the message.
-pub struct PerfettoMetatraceInternedStringWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PerfettoMetatraceInternedStringWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PerfettoMetatrace.InternedString";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PerfettoMetatraceInternedStringWriter, "perfetto.protos.PerfettoMetatrace.InternedString");
 impl PerfettoMetatraceInternedStringWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

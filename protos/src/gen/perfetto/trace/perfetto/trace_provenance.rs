@@ -12,18 +12,10 @@ pub struct TraceProvenance {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceProvenance`]; dropping it closes the message.
-pub struct TraceProvenanceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceProvenanceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceProvenance";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceProvenanceWriter, "perfetto.protos.TraceProvenance");
 impl TraceProvenanceWriter<'_> {
     #[inline] pub fn buffers(&mut self) -> TraceProvenanceBufferWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn buffers_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -51,18 +43,10 @@ pub struct TraceProvenanceSequence {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceProvenanceSequence`]; dropping it closes the message.
-pub struct TraceProvenanceSequenceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceProvenanceSequenceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceProvenance.Sequence";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceProvenanceSequenceWriter, "perfetto.protos.TraceProvenance.Sequence");
 impl TraceProvenanceSequenceWriter<'_> {
     #[inline] pub fn id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn producer_id(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -93,21 +77,13 @@ pub struct TraceProvenanceBuffer {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TraceProvenanceBuffer`]; dropping it closes the message.
-pub struct TraceProvenanceBufferWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TraceProvenanceBufferWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TraceProvenance.Buffer";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TraceProvenanceBufferWriter, "perfetto.protos.TraceProvenance.Buffer");
 impl TraceProvenanceBufferWriter<'_> {
     #[inline] pub fn sequences(&mut self) -> TraceProvenanceSequenceWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn sequences_raw(&mut self, body: &[u8]) -> &mut Self {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

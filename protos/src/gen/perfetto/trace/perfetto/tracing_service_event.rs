@@ -40,13 +40,7 @@ pub enum TracingServiceEventEventType {
     #[pb(uint32, 11)] BufferCloned(u32),
 }
 
-/// Writes a [`TracingServiceEvent`]; dropping it closes the message.
-pub struct TracingServiceEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TracingServiceEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TracingServiceEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TracingServiceEventWriter, "perfetto.protos.TracingServiceEvent");
 impl TracingServiceEventWriter<'_> {
     /// All instances run.
     #[inline] pub fn all_data_sources_started(&mut self, value: bool) -> &mut Self {
@@ -98,8 +92,6 @@ impl TracingServiceEventWriter<'_> {
     #[inline] pub fn clone_started(&mut self, value: bool) -> &mut Self { rt::bool::<10>(&mut self.s, value); self }
     /// The buffer of this index was copied.
     #[inline] pub fn buffer_cloned(&mut self, value: u32) -> &mut Self { rt::uint32::<11>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -170,13 +162,7 @@ pub struct TracingServiceEventDataSources {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TracingServiceEventDataSources`]; dropping it closes the message.
-pub struct TracingServiceEventDataSourcesWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TracingServiceEventDataSourcesWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TracingServiceEvent.DataSources";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TracingServiceEventDataSourcesWriter, "perfetto.protos.TracingServiceEvent.DataSources");
 impl TracingServiceEventDataSourcesWriter<'_> {
     #[inline] pub fn data_source(&mut self) -> TracingServiceEventDataSourcesDataSourceWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -185,8 +171,6 @@ impl TracingServiceEventDataSourcesWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -220,18 +204,10 @@ pub struct TracingServiceEventDataSourcesDataSource {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TracingServiceEventDataSourcesDataSource`]; dropping it closes the message.
-pub struct TracingServiceEventDataSourcesDataSourceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TracingServiceEventDataSourcesDataSourceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TracingServiceEvent.DataSources.DataSource";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TracingServiceEventDataSourcesDataSourceWriter, "perfetto.protos.TracingServiceEvent.DataSources.DataSource");
 impl TracingServiceEventDataSourcesDataSourceWriter<'_> {
     #[inline] pub fn producer_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn data_source_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -17,13 +17,7 @@ pub struct AndroidEnergyEstimationBreakdown {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidEnergyEstimationBreakdown`]; dropping it closes the message.
-pub struct AndroidEnergyEstimationBreakdownWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AndroidEnergyEstimationBreakdownWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidEnergyEstimationBreakdown";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidEnergyEstimationBreakdownWriter, "perfetto.protos.AndroidEnergyEstimationBreakdown");
 impl AndroidEnergyEstimationBreakdownWriter<'_> {
     #[inline] pub fn energy_consumer_descriptor(
         &mut self,
@@ -45,8 +39,6 @@ impl AndroidEnergyEstimationBreakdownWriter<'_> {
         rt::message_raw::<4>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -92,19 +84,10 @@ pub struct AndroidEnergyEstimationBreakdownEnergyUidBreakdown {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AndroidEnergyEstimationBreakdownEnergyUidBreakdown`]; dropping it closes the message.
-pub struct AndroidEnergyEstimationBreakdownEnergyUidBreakdownWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w>
-for AndroidEnergyEstimationBreakdownEnergyUidBreakdownWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AndroidEnergyEstimationBreakdownEnergyUidBreakdownWriter, "perfetto.protos.AndroidEnergyEstimationBreakdown.EnergyUidBreakdown");
 impl AndroidEnergyEstimationBreakdownEnergyUidBreakdownWriter<'_> {
     #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn energy_uws(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -15,13 +15,7 @@ pub struct EntityStateResidency {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`EntityStateResidency`]; dropping it closes the message.
-pub struct EntityStateResidencyWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for EntityStateResidencyWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.EntityStateResidency";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(EntityStateResidencyWriter, "perfetto.protos.EntityStateResidency");
 impl EntityStateResidencyWriter<'_> {
     #[inline] pub fn power_entity_state(
         &mut self,
@@ -39,8 +33,6 @@ impl EntityStateResidencyWriter<'_> {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -78,20 +70,12 @@ pub struct EntityStateResidencyPowerEntityState {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`EntityStateResidencyPowerEntityState`]; dropping it closes the message.
-pub struct EntityStateResidencyPowerEntityStateWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for EntityStateResidencyPowerEntityStateWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.EntityStateResidency.PowerEntityState";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(EntityStateResidencyPowerEntityStateWriter, "perfetto.protos.EntityStateResidency.PowerEntityState");
 impl EntityStateResidencyPowerEntityStateWriter<'_> {
     #[inline] pub fn entity_index(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn state_index(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn entity_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn state_name(&mut self, value: &str) -> &mut Self { rt::string::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -130,13 +114,7 @@ pub struct EntityStateResidencyStateResidency {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`EntityStateResidencyStateResidency`]; dropping it closes the message.
-pub struct EntityStateResidencyStateResidencyWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for EntityStateResidencyStateResidencyWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.EntityStateResidency.StateResidency";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(EntityStateResidencyStateResidencyWriter, "perfetto.protos.EntityStateResidency.StateResidency");
 impl EntityStateResidencyStateResidencyWriter<'_> {
     #[inline] pub fn entity_index(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn state_index(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -152,8 +130,6 @@ impl EntityStateResidencyStateResidencyWriter<'_> {
         rt::uint64::<5>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -20,13 +20,7 @@ pub struct BatteryCounters {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BatteryCounters`]; dropping it closes the message.
-pub struct BatteryCountersWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BatteryCountersWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BatteryCounters";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BatteryCountersWriter, "perfetto.protos.BatteryCounters");
 impl BatteryCountersWriter<'_> {
     #[inline] pub fn charge_counter_uah(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     #[inline] pub fn capacity_percent(&mut self, value: f32) -> &mut Self { rt::float::<2>(&mut self.s, value); self }
@@ -35,8 +29,6 @@ impl BatteryCountersWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<5>(&mut self.s, value); self }
     #[inline] pub fn energy_counter_uwh(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
     #[inline] pub fn voltage_uv(&mut self, value: i64) -> &mut Self { rt::int64::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -16,13 +16,7 @@ pub struct PowerRails {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PowerRails`]; dropping it closes the message.
-pub struct PowerRailsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PowerRailsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PowerRails";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PowerRailsWriter, "perfetto.protos.PowerRails");
 impl PowerRailsWriter<'_> {
     #[inline] pub fn rail_descriptor(&mut self) -> PowerRailsRailDescriptorWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -37,8 +31,6 @@ impl PowerRailsWriter<'_> {
         self
     }
     #[inline] pub fn session_uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -76,20 +68,12 @@ pub struct PowerRailsRailDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PowerRailsRailDescriptor`]; dropping it closes the message.
-pub struct PowerRailsRailDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PowerRailsRailDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PowerRails.RailDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PowerRailsRailDescriptorWriter, "perfetto.protos.PowerRails.RailDescriptor");
 impl PowerRailsRailDescriptorWriter<'_> {
     #[inline] pub fn index(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn rail_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn subsys_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn sampling_rate(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -126,19 +110,11 @@ pub struct PowerRailsEnergyData {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PowerRailsEnergyData`]; dropping it closes the message.
-pub struct PowerRailsEnergyDataWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PowerRailsEnergyDataWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PowerRails.EnergyData";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PowerRailsEnergyDataWriter, "perfetto.protos.PowerRails.EnergyData");
 impl PowerRailsEnergyDataWriter<'_> {
     #[inline] pub fn index(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn timestamp_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn energy(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

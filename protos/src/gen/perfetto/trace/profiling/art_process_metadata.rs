@@ -16,19 +16,11 @@ pub struct JavaFrame {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`JavaFrame`]; dropping it closes the message.
-pub struct JavaFrameWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for JavaFrameWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.JavaFrame";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(JavaFrameWriter, "perfetto.protos.JavaFrame");
 impl JavaFrameWriter<'_> {
     #[inline] pub fn method_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn source_file(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn line_number(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -61,18 +53,10 @@ pub struct JavaStack {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`JavaStack`]; dropping it closes the message.
-pub struct JavaStackWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for JavaStackWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.JavaStack";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(JavaStackWriter, "perfetto.protos.JavaStack");
 impl JavaStackWriter<'_> {
     #[inline] pub fn frames(&mut self) -> JavaFrameWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -107,13 +91,7 @@ pub struct ArtProcessMetadata {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ArtProcessMetadata`]; dropping it closes the message.
-pub struct ArtProcessMetadataWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ArtProcessMetadataWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ArtProcessMetadata";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ArtProcessMetadataWriter, "perfetto.protos.ArtProcessMetadata");
 impl ArtProcessMetadataWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn uid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -137,8 +115,6 @@ impl ArtProcessMetadataWriter<'_> {
         self
     }
     #[inline] pub fn oom_error_msg(&mut self, value: &str) -> &mut Self { rt::string::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

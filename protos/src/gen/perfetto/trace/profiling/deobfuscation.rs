@@ -19,13 +19,7 @@ pub struct ObfuscatedMember {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ObfuscatedMember`]; dropping it closes the message.
-pub struct ObfuscatedMemberWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ObfuscatedMemberWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ObfuscatedMember";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ObfuscatedMemberWriter, "perfetto.protos.ObfuscatedMember");
 impl ObfuscatedMemberWriter<'_> {
     #[inline] pub fn obfuscated_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn deobfuscated_name(&mut self, value: &str) -> &mut Self {
@@ -42,8 +36,6 @@ impl ObfuscatedMemberWriter<'_> {
     }
     #[inline] pub fn source_line_start(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn source_line_end(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -85,13 +77,7 @@ pub struct ObfuscatedClass {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ObfuscatedClass`]; dropping it closes the message.
-pub struct ObfuscatedClassWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ObfuscatedClassWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ObfuscatedClass";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ObfuscatedClassWriter, "perfetto.protos.ObfuscatedClass");
 impl ObfuscatedClassWriter<'_> {
     #[inline] pub fn obfuscated_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn deobfuscated_name(&mut self, value: &str) -> &mut Self {
@@ -108,8 +94,6 @@ impl ObfuscatedClassWriter<'_> {
         rt::message_raw::<4>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -148,13 +132,7 @@ pub struct DeobfuscationMapping {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DeobfuscationMapping`]; dropping it closes the message.
-pub struct DeobfuscationMappingWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DeobfuscationMappingWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DeobfuscationMapping";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DeobfuscationMappingWriter, "perfetto.protos.DeobfuscationMapping");
 impl DeobfuscationMappingWriter<'_> {
     #[inline] pub fn package_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn version_code(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
@@ -163,8 +141,6 @@ impl DeobfuscationMappingWriter<'_> {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -12,18 +12,10 @@ pub struct InlineCallstack {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InlineCallstack`]; dropping it closes the message.
-pub struct InlineCallstackWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InlineCallstackWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InlineCallstack";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InlineCallstackWriter, "perfetto.protos.InlineCallstack");
 impl InlineCallstackWriter<'_> {
     #[inline] pub fn frames(&mut self) -> InlineCallstackFrameWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -52,19 +44,11 @@ pub struct InlineCallstackFrame {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InlineCallstackFrame`]; dropping it closes the message.
-pub struct InlineCallstackFrameWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InlineCallstackFrameWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InlineCallstack.Frame";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InlineCallstackFrameWriter, "perfetto.protos.InlineCallstack.Frame");
 impl InlineCallstackFrameWriter<'_> {
     #[inline] pub fn function_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn source_file(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -42,13 +42,7 @@ pub struct InternedString {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InternedString`]; dropping it closes the message.
-pub struct InternedStringWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InternedStringWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InternedString";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InternedStringWriter, "perfetto.protos.InternedString");
 impl InternedStringWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn str(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<2>(&mut self.s, value); self }
@@ -56,8 +50,6 @@ impl InternedStringWriter<'_> {
         rt::bytes_gather::<2>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -94,13 +86,7 @@ pub struct Mapping {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Mapping`]; dropping it closes the message.
-pub struct MappingWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for MappingWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Mapping";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(MappingWriter, "perfetto.protos.Mapping");
 impl MappingWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     /// iid in `InternedData.build_ids`.
@@ -112,8 +98,6 @@ impl MappingWriter<'_> {
     /// iids in `InternedData.mapping_paths`, joined with `/`.
     #[inline] pub fn path_string_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
     #[inline] pub fn exact_offset(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -175,13 +159,7 @@ pub enum FrameKindField {
     #[pb(string, 8)] KindStr(String),
 }
 
-/// Writes a [`Frame`]; dropping it closes the message.
-pub struct FrameWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for FrameWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Frame";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(FrameWriter, "perfetto.protos.Frame");
 impl FrameWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn function_name_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -192,8 +170,6 @@ impl FrameWriter<'_> {
     #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<6>(&mut self.s, value); self }
     #[inline] pub fn kind(&mut self, value: FrameKind) -> &mut Self { rt::enumeration::<7>(&mut self.s, value.0); self }
     #[inline] pub fn kind_str(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -241,19 +217,11 @@ pub struct Callstack {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Callstack`]; dropping it closes the message.
-pub struct CallstackWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CallstackWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Callstack";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CallstackWriter, "perfetto.protos.Callstack");
 impl CallstackWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     /// iids of frames, outermost first.
     #[inline] pub fn frame_ids(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -289,19 +257,11 @@ pub struct Line {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Line`]; dropping it closes the message.
-pub struct LineWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for LineWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Line";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(LineWriter, "perfetto.protos.Line");
 impl LineWriter<'_> {
     #[inline] pub fn function_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn source_file_name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -335,19 +295,11 @@ pub struct AddressSymbols {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`AddressSymbols`]; dropping it closes the message.
-pub struct AddressSymbolsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AddressSymbolsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.AddressSymbols";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(AddressSymbolsWriter, "perfetto.protos.AddressSymbols");
 impl AddressSymbolsWriter<'_> {
     #[inline] pub fn address(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn lines(&mut self) -> LineWriter<'_> { rt::message::<2, _>(&mut self.s) }
     #[inline] pub fn lines_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<2>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -382,13 +334,7 @@ pub struct ModuleSymbols {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ModuleSymbols`]; dropping it closes the message.
-pub struct ModuleSymbolsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ModuleSymbolsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ModuleSymbols";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ModuleSymbolsWriter, "perfetto.protos.ModuleSymbols");
 impl ModuleSymbolsWriter<'_> {
     #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn build_id(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -397,8 +343,6 @@ impl ModuleSymbolsWriter<'_> {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -154,13 +154,7 @@ pub struct PerfSampleDefaults {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PerfSampleDefaults`]; dropping it closes the message.
-pub struct PerfSampleDefaultsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PerfSampleDefaultsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PerfSampleDefaults";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PerfSampleDefaultsWriter, "perfetto.protos.PerfSampleDefaults");
 impl PerfSampleDefaultsWriter<'_> {
     #[inline] pub fn timebase(&mut self) -> crate::PerfEventsTimebaseWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn timebase_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
@@ -177,8 +171,6 @@ impl PerfSampleDefaultsWriter<'_> {
         rt::message_raw::<4>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -221,13 +213,7 @@ pub struct ProfilePacket {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProfilePacket`]; dropping it closes the message.
-pub struct ProfilePacketWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProfilePacketWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProfilePacket";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProfilePacketWriter, "perfetto.protos.ProfilePacket");
 impl ProfilePacketWriter<'_> {
     #[inline] pub fn strings(&mut self) -> crate::InternedStringWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn strings_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
@@ -249,8 +235,6 @@ impl ProfilePacketWriter<'_> {
     }
     #[inline] pub fn continued(&mut self, value: bool) -> &mut Self { rt::bool::<6>(&mut self.s, value); self }
     #[inline] pub fn index(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -300,13 +284,7 @@ pub struct ProfilePacketHeapSample {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProfilePacketHeapSample`]; dropping it closes the message.
-pub struct ProfilePacketHeapSampleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProfilePacketHeapSampleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProfilePacket.HeapSample";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProfilePacketHeapSampleWriter, "perfetto.protos.ProfilePacket.HeapSample");
 impl ProfilePacketHeapSampleWriter<'_> {
     #[inline] pub fn callstack_id(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn self_allocated(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -316,8 +294,6 @@ impl ProfilePacketHeapSampleWriter<'_> {
     #[inline] pub fn free_count(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
     #[inline] pub fn self_max(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
     #[inline] pub fn self_max_count(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -360,18 +336,10 @@ pub struct ProfilePacketHistogram {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProfilePacketHistogram`]; dropping it closes the message.
-pub struct ProfilePacketHistogramWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProfilePacketHistogramWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProfilePacket.Histogram";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProfilePacketHistogramWriter, "perfetto.protos.ProfilePacket.Histogram");
 impl ProfilePacketHistogramWriter<'_> {
     #[inline] pub fn buckets(&mut self) -> ProfilePacketHistogramBucketWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn buckets_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -400,19 +368,11 @@ pub struct ProfilePacketHistogramBucket {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProfilePacketHistogramBucket`]; dropping it closes the message.
-pub struct ProfilePacketHistogramBucketWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProfilePacketHistogramBucketWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProfilePacket.Histogram.Bucket";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProfilePacketHistogramBucketWriter, "perfetto.protos.ProfilePacket.Histogram.Bucket");
 impl ProfilePacketHistogramBucketWriter<'_> {
     #[inline] pub fn upper_limit(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn max_bucket(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
     #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -450,13 +410,7 @@ pub struct ProfilePacketProcessStats {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProfilePacketProcessStats`]; dropping it closes the message.
-pub struct ProfilePacketProcessStatsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProfilePacketProcessStatsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProfilePacket.ProcessStats";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProfilePacketProcessStatsWriter, "perfetto.protos.ProfilePacket.ProcessStats");
 impl ProfilePacketProcessStatsWriter<'_> {
     #[inline] pub fn unwinding_errors(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn heap_samples(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -476,8 +430,6 @@ impl ProfilePacketProcessStatsWriter<'_> {
         rt::uint64::<6>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -530,13 +482,7 @@ pub struct ProfilePacketProcessHeapSamples {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProfilePacketProcessHeapSamples`]; dropping it closes the message.
-pub struct ProfilePacketProcessHeapSamplesWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProfilePacketProcessHeapSamplesWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProfilePacket.ProcessHeapSamples";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProfilePacketProcessHeapSamplesWriter, "perfetto.protos.ProfilePacket.ProcessHeapSamples");
 impl ProfilePacketProcessHeapSamplesWriter<'_> {
     #[inline] pub fn pid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn samples(&mut self) -> ProfilePacketHeapSampleWriter<'_> { rt::message::<2, _>(&mut self.s) }
@@ -570,8 +516,6 @@ impl ProfilePacketProcessHeapSamplesWriter<'_> {
         self
     }
     #[inline] pub fn start_timestamp(&mut self, value: u64) -> &mut Self { rt::uint64::<15>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -639,13 +583,7 @@ pub struct StreamingAllocation {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StreamingAllocation`]; dropping it closes the message.
-pub struct StreamingAllocationWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StreamingAllocationWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StreamingAllocation";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(StreamingAllocationWriter, "perfetto.protos.StreamingAllocation");
 impl StreamingAllocationWriter<'_> {
     #[inline] pub fn address(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn size(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -656,8 +594,6 @@ impl StreamingAllocationWriter<'_> {
     }
     #[inline] pub fn heap_id(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
     #[inline] pub fn sequence_number(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -698,19 +634,11 @@ pub struct StreamingFree {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StreamingFree`]; dropping it closes the message.
-pub struct StreamingFreeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StreamingFreeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StreamingFree";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(StreamingFreeWriter, "perfetto.protos.StreamingFree");
 impl StreamingFreeWriter<'_> {
     #[inline] pub fn address(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn heap_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn sequence_number(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -745,19 +673,11 @@ pub struct StreamingProfilePacket {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StreamingProfilePacket`]; dropping it closes the message.
-pub struct StreamingProfilePacketWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StreamingProfilePacketWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StreamingProfilePacket";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(StreamingProfilePacketWriter, "perfetto.protos.StreamingProfilePacket");
 impl StreamingProfilePacketWriter<'_> {
     #[inline] pub fn callstack_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn timestamp_delta_us(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
     #[inline] pub fn process_priority(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -791,17 +711,8 @@ pub struct Profiling {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Profiling`]; dropping it closes the message.
-pub struct ProfilingWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProfilingWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Profiling";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl ProfilingWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(ProfilingWriter, "perfetto.protos.Profiling");
+impl ProfilingWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.Profiling": ProfilingReader, ProfilingField, ProfilingTable;
@@ -848,13 +759,7 @@ pub enum PerfSampleOptionalSampleSkippedReason {
     #[pb(enumeration, 18)] SampleSkippedReason(PerfSampleSampleSkipReason),
 }
 
-/// Writes a [`PerfSample`]; dropping it closes the message.
-pub struct PerfSampleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PerfSampleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PerfSample";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PerfSampleWriter, "perfetto.protos.PerfSample");
 impl PerfSampleWriter<'_> {
     #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -888,8 +793,6 @@ impl PerfSampleWriter<'_> {
         rt::message_raw::<19>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -959,13 +862,7 @@ pub enum PerfSampleProducerEventOptionalSourceStopReason {
     #[pb(enumeration, 1)] SourceStopReason(PerfSampleProducerEventDataSourceStopReason),
 }
 
-/// Writes a [`PerfSampleProducerEvent`]; dropping it closes the message.
-pub struct PerfSampleProducerEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PerfSampleProducerEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PerfSample.ProducerEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PerfSampleProducerEventWriter, "perfetto.protos.PerfSample.ProducerEvent");
 impl PerfSampleProducerEventWriter<'_> {
     #[inline] pub fn source_stop_reason(
         &mut self,
@@ -974,8 +871,6 @@ impl PerfSampleProducerEventWriter<'_> {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -51,13 +51,7 @@ pub struct SmapsEntry {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SmapsEntry`]; dropping it closes the message.
-pub struct SmapsEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SmapsEntryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SmapsEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SmapsEntryWriter, "perfetto.protos.SmapsEntry");
 impl SmapsEntryWriter<'_> {
     #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn size_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -89,8 +83,6 @@ impl SmapsEntryWriter<'_> {
         rt::uint64::<15>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -161,13 +153,7 @@ pub struct PackedSmaps {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PackedSmaps`]; dropping it closes the message.
-pub struct PackedSmapsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PackedSmapsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PackedSmaps";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PackedSmapsWriter, "perfetto.protos.PackedSmaps");
 impl PackedSmapsWriter<'_> {
     #[inline] pub fn string_table(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn name_id(&mut self, values: impl IntoIterator<Item = u32>) -> &mut Self {
@@ -241,8 +227,6 @@ impl PackedSmapsWriter<'_> {
         rt::packed_uint64::<15>(&mut self.s, values);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -302,13 +286,7 @@ pub struct SmapsPacket {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SmapsPacket`]; dropping it closes the message.
-pub struct SmapsPacketWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SmapsPacketWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SmapsPacket";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SmapsPacketWriter, "perfetto.protos.SmapsPacket");
 impl SmapsPacketWriter<'_> {
     #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn entries(&mut self) -> SmapsEntryWriter<'_> { rt::message::<2, _>(&mut self.s) }
@@ -322,8 +300,6 @@ impl SmapsPacketWriter<'_> {
         rt::enumeration::<4>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -144,13 +144,7 @@ pub enum StackSamplePrimaryDescriptorField {
     #[pb(uint64, 10)] PrimaryDescriptorIid(u64),
 }
 
-/// Writes a [`StackSample`]; dropping it closes the message.
-pub struct StackSampleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StackSampleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StackSample";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(StackSampleWriter, "perfetto.protos.StackSample");
 impl StackSampleWriter<'_> {
     #[inline] pub fn task_context(&mut self) -> StackSampleTaskContextWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn task_context_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -210,8 +204,6 @@ impl StackSampleWriter<'_> {
         rt::packed_uint64::<14>(&mut self.s, values);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -291,20 +283,12 @@ pub struct StackSampleTaskContext {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StackSampleTaskContext`]; dropping it closes the message.
-pub struct StackSampleTaskContextWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StackSampleTaskContextWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StackSample.TaskContext";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(StackSampleTaskContextWriter, "perfetto.protos.StackSample.TaskContext");
 impl StackSampleTaskContextWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn pid(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn tid(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn async_id(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -342,20 +326,12 @@ pub struct StackSampleAsyncContextDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StackSampleAsyncContextDescriptor`]; dropping it closes the message.
-pub struct StackSampleAsyncContextDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StackSampleAsyncContextDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StackSample.AsyncContextDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(StackSampleAsyncContextDescriptorWriter, "perfetto.protos.StackSample.AsyncContextDescriptor");
 impl StackSampleAsyncContextDescriptorWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn kind(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     #[inline] pub fn parent_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -392,13 +368,7 @@ pub struct StackSampleExecutionContext {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StackSampleExecutionContext`]; dropping it closes the message.
-pub struct StackSampleExecutionContextWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StackSampleExecutionContextWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StackSample.ExecutionContext";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(StackSampleExecutionContextWriter, "perfetto.protos.StackSample.ExecutionContext");
 impl StackSampleExecutionContextWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn cpu(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
@@ -406,8 +376,6 @@ impl StackSampleExecutionContextWriter<'_> {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -453,13 +421,7 @@ pub enum StackSampleCounterDescriptorUnitField {
     #[pb(string, 4)] UnitStr(String),
 }
 
-/// Writes a [`StackSampleCounterDescriptor`]; dropping it closes the message.
-pub struct StackSampleCounterDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StackSampleCounterDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StackSample.CounterDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(StackSampleCounterDescriptorWriter, "perfetto.protos.StackSample.CounterDescriptor");
 impl StackSampleCounterDescriptorWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -474,8 +436,6 @@ impl StackSampleCounterDescriptorWriter<'_> {
         rt::enumeration::<7>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -520,13 +480,7 @@ pub struct StackSampleDefaults {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StackSampleDefaults`]; dropping it closes the message.
-pub struct StackSampleDefaultsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StackSampleDefaultsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StackSampleDefaults";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(StackSampleDefaultsWriter, "perfetto.protos.StackSampleDefaults");
 impl StackSampleDefaultsWriter<'_> {
     #[inline] pub fn source(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn primary_descriptor(&mut self) -> StackSampleCounterDescriptorWriter<'_> {
@@ -543,8 +497,6 @@ impl StackSampleDefaultsWriter<'_> {
         rt::message_raw::<3>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

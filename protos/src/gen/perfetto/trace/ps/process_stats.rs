@@ -14,13 +14,7 @@ pub struct ProcessStats {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProcessStats`]; dropping it closes the message.
-pub struct ProcessStatsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProcessStatsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProcessStats";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProcessStatsWriter, "perfetto.protos.ProcessStats");
 impl ProcessStatsWriter<'_> {
     #[inline] pub fn processes(&mut self) -> ProcessStatsProcessWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn processes_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -32,8 +26,6 @@ impl ProcessStatsWriter<'_> {
         rt::uint64::<2>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -67,17 +59,9 @@ pub struct ProcessStatsThread {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProcessStatsThread`]; dropping it closes the message.
-pub struct ProcessStatsThreadWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProcessStatsThreadWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProcessStats.Thread";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProcessStatsThreadWriter, "perfetto.protos.ProcessStats.Thread");
 impl ProcessStatsThreadWriter<'_> {
     #[inline] pub fn tid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -105,18 +89,10 @@ pub struct ProcessStatsFDInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProcessStatsFDInfo`]; dropping it closes the message.
-pub struct ProcessStatsFDInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProcessStatsFDInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProcessStats.FDInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProcessStatsFDInfoWriter, "perfetto.protos.ProcessStats.FDInfo");
 impl ProcessStatsFDInfoWriter<'_> {
     #[inline] pub fn fd(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn path(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -174,13 +150,7 @@ pub struct ProcessStatsProcess {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProcessStatsProcess`]; dropping it closes the message.
-pub struct ProcessStatsProcessWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProcessStatsProcessWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProcessStats.Process";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProcessStatsProcessWriter, "perfetto.protos.ProcessStats.Process");
 impl ProcessStatsProcessWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     /// VmSize of /proc/PID/status.
@@ -230,8 +200,6 @@ impl ProcessStatsProcessWriter<'_> {
     }
     #[inline] pub fn smr_swap_pss_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<23>(&mut self.s, value); self }
     #[inline] pub fn dmabuf_rss_kb(&mut self, value: u64) -> &mut Self { rt::uint64::<24>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

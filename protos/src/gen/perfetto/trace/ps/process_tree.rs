@@ -16,13 +16,7 @@ pub struct ProcessTree {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProcessTree`]; dropping it closes the message.
-pub struct ProcessTreeWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProcessTreeWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProcessTree";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProcessTreeWriter, "perfetto.protos.ProcessTree");
 impl ProcessTreeWriter<'_> {
     #[inline] pub fn processes(&mut self) -> ProcessTreeProcessWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn processes_raw(&mut self, body: &[u8]) -> &mut Self {
@@ -36,8 +30,6 @@ impl ProcessTreeWriter<'_> {
         rt::uint64::<3>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -78,13 +70,7 @@ pub struct ProcessTreeThread {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProcessTreeThread`]; dropping it closes the message.
-pub struct ProcessTreeThreadWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProcessTreeThreadWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProcessTree.Thread";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProcessTreeThreadWriter, "perfetto.protos.ProcessTree.Thread");
 impl ProcessTreeThreadWriter<'_> {
     #[inline] pub fn tid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -92,8 +78,6 @@ impl ProcessTreeThreadWriter<'_> {
     #[inline] pub fn tgid(&mut self, value: i32) -> &mut Self { rt::int32::<3>(&mut self.s, value); self }
     /// Its numbers in nested pid namespaces, outermost left out.
     #[inline] pub fn nstid(&mut self, value: i32) -> &mut Self { rt::int32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -144,13 +128,7 @@ pub struct ProcessTreeProcess {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProcessTreeProcess`]; dropping it closes the message.
-pub struct ProcessTreeProcessWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProcessTreeProcessWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProcessTree.Process";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProcessTreeProcessWriter, "perfetto.protos.ProcessTree.Process");
 impl ProcessTreeProcessWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn ppid(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -167,8 +145,6 @@ impl ProcessTreeProcessWriter<'_> {
     #[inline] pub fn is_kthread(&mut self, value: bool) -> &mut Self { rt::bool::<8>(&mut self.s, value); self }
     /// `cmdline` is the short name, for want of arguments.
     #[inline] pub fn cmdline_is_comm(&mut self, value: bool) -> &mut Self { rt::bool::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

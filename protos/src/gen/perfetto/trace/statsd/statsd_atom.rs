@@ -13,17 +13,8 @@ pub struct Atom {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Atom`]; dropping it closes the message.
-pub struct AtomWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for AtomWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Atom";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl AtomWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(AtomWriter, "perfetto.protos.Atom");
+impl AtomWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.Atom": AtomReader, AtomField, AtomTable;
@@ -47,19 +38,11 @@ pub struct StatsdAtom {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StatsdAtom`]; dropping it closes the message.
-pub struct StatsdAtomWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StatsdAtomWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StatsdAtom";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(StatsdAtomWriter, "perfetto.protos.StatsdAtom");
 impl StatsdAtomWriter<'_> {
     #[inline] pub fn atom(&mut self) -> AtomWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn atom_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
     #[inline] pub fn timestamp_nanos(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -60,13 +60,7 @@ pub struct SysStats {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysStats`]; dropping it closes the message.
-pub struct SysStatsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysStatsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysStats";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysStatsWriter, "perfetto.protos.SysStats");
 impl SysStatsWriter<'_> {
     #[inline] pub fn meminfo(&mut self) -> SysStatsMeminfoValueWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn meminfo_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
@@ -121,8 +115,6 @@ impl SysStatsWriter<'_> {
         rt::message_raw::<18>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -191,13 +183,7 @@ pub struct SysStatsMeminfoValue {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysStatsMeminfoValue`]; dropping it closes the message.
-pub struct SysStatsMeminfoValueWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysStatsMeminfoValueWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysStats.MeminfoValue";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysStatsMeminfoValueWriter, "perfetto.protos.SysStats.MeminfoValue");
 impl SysStatsMeminfoValueWriter<'_> {
     #[inline] pub fn key(&mut self, value: crate::MeminfoCounters) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -205,8 +191,6 @@ impl SysStatsMeminfoValueWriter<'_> {
     }
     /// KiB.
     #[inline] pub fn value(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -239,21 +223,13 @@ pub struct SysStatsVmstatValue {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysStatsVmstatValue`]; dropping it closes the message.
-pub struct SysStatsVmstatValueWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysStatsVmstatValueWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysStats.VmstatValue";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysStatsVmstatValueWriter, "perfetto.protos.SysStats.VmstatValue");
 impl SysStatsVmstatValueWriter<'_> {
     #[inline] pub fn key(&mut self, value: crate::VmstatCounters) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
     #[inline] pub fn value(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -292,13 +268,7 @@ pub struct SysStatsCpuTimes {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysStatsCpuTimes`]; dropping it closes the message.
-pub struct SysStatsCpuTimesWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysStatsCpuTimesWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysStats.CpuTimes";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysStatsCpuTimesWriter, "perfetto.protos.SysStats.CpuTimes");
 impl SysStatsCpuTimesWriter<'_> {
     #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn user_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -309,8 +279,6 @@ impl SysStatsCpuTimesWriter<'_> {
     #[inline] pub fn irq_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
     #[inline] pub fn softirq_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
     #[inline] pub fn steal_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -356,18 +324,10 @@ pub struct SysStatsInterruptCount {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysStatsInterruptCount`]; dropping it closes the message.
-pub struct SysStatsInterruptCountWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysStatsInterruptCountWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysStats.InterruptCount";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysStatsInterruptCountWriter, "perfetto.protos.SysStats.InterruptCount");
 impl SysStatsInterruptCountWriter<'_> {
     #[inline] pub fn irq(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn count(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -399,18 +359,10 @@ pub struct SysStatsDevfreqValue {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysStatsDevfreqValue`]; dropping it closes the message.
-pub struct SysStatsDevfreqValueWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysStatsDevfreqValueWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysStats.DevfreqValue";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysStatsDevfreqValueWriter, "perfetto.protos.SysStats.DevfreqValue");
 impl SysStatsDevfreqValueWriter<'_> {
     #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -444,20 +396,12 @@ pub struct SysStatsBuddyInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysStatsBuddyInfo`]; dropping it closes the message.
-pub struct SysStatsBuddyInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysStatsBuddyInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysStats.BuddyInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysStatsBuddyInfoWriter, "perfetto.protos.SysStats.BuddyInfo");
 impl SysStatsBuddyInfoWriter<'_> {
     #[inline] pub fn node(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn zone(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     /// Blocks of 1, 2, 4 and so on pages.
     #[inline] pub fn order_pages(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -501,13 +445,7 @@ pub struct SysStatsDiskStat {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysStatsDiskStat`]; dropping it closes the message.
-pub struct SysStatsDiskStatWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysStatsDiskStatWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysStats.DiskStat";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysStatsDiskStatWriter, "perfetto.protos.SysStats.DiskStat");
 impl SysStatsDiskStatWriter<'_> {
     #[inline] pub fn device_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn read_sectors(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
@@ -518,8 +456,6 @@ impl SysStatsDiskStatWriter<'_> {
     #[inline] pub fn discard_time_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
     #[inline] pub fn flush_count(&mut self, value: u64) -> &mut Self { rt::uint64::<8>(&mut self.s, value); self }
     #[inline] pub fn flush_time_ms(&mut self, value: u64) -> &mut Self { rt::uint64::<9>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -565,21 +501,13 @@ pub struct SysStatsPsiSample {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysStatsPsiSample`]; dropping it closes the message.
-pub struct SysStatsPsiSampleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysStatsPsiSampleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysStats.PsiSample";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysStatsPsiSampleWriter, "perfetto.protos.SysStats.PsiSample");
 impl SysStatsPsiSampleWriter<'_> {
     #[inline] pub fn resource(&mut self, value: SysStatsPsiSamplePsiResource) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
     #[inline] pub fn total_ns(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -612,19 +540,11 @@ pub struct SysStatsThermalZone {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysStatsThermalZone`]; dropping it closes the message.
-pub struct SysStatsThermalZoneWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysStatsThermalZoneWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysStats.ThermalZone";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysStatsThermalZoneWriter, "perfetto.protos.SysStats.ThermalZone");
 impl SysStatsThermalZoneWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn temp(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn r#type(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -658,18 +578,10 @@ pub struct SysStatsCpuIdleStateEntry {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysStatsCpuIdleStateEntry`]; dropping it closes the message.
-pub struct SysStatsCpuIdleStateEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysStatsCpuIdleStateEntryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysStats.CpuIdleStateEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysStatsCpuIdleStateEntryWriter, "perfetto.protos.SysStats.CpuIdleStateEntry");
 impl SysStatsCpuIdleStateEntryWriter<'_> {
     #[inline] pub fn state(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn duration_us(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -701,13 +613,7 @@ pub struct SysStatsCpuIdleState {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysStatsCpuIdleState`]; dropping it closes the message.
-pub struct SysStatsCpuIdleStateWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysStatsCpuIdleStateWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysStats.CpuIdleState";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysStatsCpuIdleStateWriter, "perfetto.protos.SysStats.CpuIdleState");
 impl SysStatsCpuIdleStateWriter<'_> {
     #[inline] pub fn cpu_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn cpuidle_state_entry(&mut self) -> SysStatsCpuIdleStateEntryWriter<'_> {
@@ -717,8 +623,6 @@ impl SysStatsCpuIdleStateWriter<'_> {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -753,19 +657,11 @@ pub struct SysStatsSlabInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SysStatsSlabInfo`]; dropping it closes the message.
-pub struct SysStatsSlabInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SysStatsSlabInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SysStats.SlabInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SysStatsSlabInfoWriter, "perfetto.protos.SysStats.SlabInfo");
 impl SysStatsSlabInfoWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn pages_per_slab(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn num_slabs(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

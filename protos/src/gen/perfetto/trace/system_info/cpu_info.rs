@@ -12,18 +12,10 @@ pub struct CpuInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CpuInfo`]; dropping it closes the message.
-pub struct CpuInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CpuInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CpuInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CpuInfoWriter, "perfetto.protos.CpuInfo");
 impl CpuInfoWriter<'_> {
     #[inline] pub fn cpus(&mut self) -> CpuInfoCpuWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn cpus_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -54,21 +46,13 @@ pub struct CpuInfoArmCpuIdentifier {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CpuInfoArmCpuIdentifier`]; dropping it closes the message.
-pub struct CpuInfoArmCpuIdentifierWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CpuInfoArmCpuIdentifierWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CpuInfo.ArmCpuIdentifier";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CpuInfoArmCpuIdentifierWriter, "perfetto.protos.CpuInfo.ArmCpuIdentifier");
 impl CpuInfoArmCpuIdentifierWriter<'_> {
     #[inline] pub fn implementer(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn architecture(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn variant(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
     #[inline] pub fn part(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
     #[inline] pub fn revision(&mut self, value: u32) -> &mut Self { rt::uint32::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -118,13 +102,7 @@ pub enum CpuInfoCpuIdentifier {
     #[pb(message, 4)] ArmIdentifier(CpuInfoArmCpuIdentifier),
 }
 
-/// Writes a [`CpuInfoCpu`]; dropping it closes the message.
-pub struct CpuInfoCpuWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CpuInfoCpuWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CpuInfo.Cpu";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CpuInfoCpuWriter, "perfetto.protos.CpuInfo.Cpu");
 impl CpuInfoCpuWriter<'_> {
     #[inline] pub fn processor(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     /// kHz it can run at, rising.
@@ -137,8 +115,6 @@ impl CpuInfoCpuWriter<'_> {
         self
     }
     #[inline] pub fn features(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

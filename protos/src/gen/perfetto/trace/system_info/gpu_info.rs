@@ -14,18 +14,10 @@ pub struct GpuInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuInfo`]; dropping it closes the message.
-pub struct GpuInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuInfoWriter, "perfetto.protos.GpuInfo");
 impl GpuInfoWriter<'_> {
     #[inline] pub fn gpus(&mut self) -> GpuInfoGpuWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn gpus_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -58,13 +50,7 @@ pub struct GpuInfoGpu {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuInfoGpu`]; dropping it closes the message.
-pub struct GpuInfoGpuWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuInfoGpuWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuInfo.Gpu";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuInfoGpuWriter, "perfetto.protos.GpuInfo.Gpu");
 impl GpuInfoGpuWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn vendor(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
@@ -81,8 +67,6 @@ impl GpuInfoGpuWriter<'_> {
         self
     }
     #[inline] pub fn pci_bdf(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -126,18 +110,10 @@ pub struct GpuInfoGpuKeyValue {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`GpuInfoGpuKeyValue`]; dropping it closes the message.
-pub struct GpuInfoGpuKeyValueWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for GpuInfoGpuKeyValueWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.GpuInfo.Gpu.KeyValue";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(GpuInfoGpuKeyValueWriter, "perfetto.protos.GpuInfo.Gpu.KeyValue");
 impl GpuInfoGpuKeyValueWriter<'_> {
     #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -12,13 +12,7 @@ pub struct InterruptInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InterruptInfo`]; dropping it closes the message.
-pub struct InterruptInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InterruptInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InterruptInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InterruptInfoWriter, "perfetto.protos.InterruptInfo");
 impl InterruptInfoWriter<'_> {
     #[inline] pub fn irq_mapping(&mut self) -> InterruptInfoInterruptMappingWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -27,8 +21,6 @@ impl InterruptInfoWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -56,18 +48,10 @@ pub struct InterruptInfoInterruptMapping {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`InterruptInfoInterruptMapping`]; dropping it closes the message.
-pub struct InterruptInfoInterruptMappingWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for InterruptInfoInterruptMappingWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.InterruptInfo.InterruptMapping";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(InterruptInfoInterruptMappingWriter, "perfetto.protos.InterruptInfo.InterruptMapping");
 impl InterruptInfoInterruptMappingWriter<'_> {
     #[inline] pub fn irq_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -12,17 +12,9 @@ pub struct ChromeActiveProcesses {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeActiveProcesses`]; dropping it closes the message.
-pub struct ChromeActiveProcessesWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeActiveProcessesWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeActiveProcesses";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeActiveProcessesWriter, "perfetto.protos.ChromeActiveProcesses");
 impl ChromeActiveProcessesWriter<'_> {
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

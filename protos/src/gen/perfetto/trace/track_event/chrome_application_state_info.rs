@@ -37,13 +37,7 @@ pub struct ChromeApplicationStateInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeApplicationStateInfo`]; dropping it closes the message.
-pub struct ChromeApplicationStateInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeApplicationStateInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeApplicationStateInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeApplicationStateInfoWriter, "perfetto.protos.ChromeApplicationStateInfo");
 impl ChromeApplicationStateInfoWriter<'_> {
     #[inline] pub fn application_state(
         &mut self,
@@ -52,8 +46,6 @@ impl ChromeApplicationStateInfoWriter<'_> {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -297,13 +297,7 @@ pub struct ChromeCompositorSchedulerState {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeCompositorSchedulerState`]; dropping it closes the message.
-pub struct ChromeCompositorSchedulerStateWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeCompositorSchedulerStateWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeCompositorSchedulerState";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeCompositorSchedulerStateWriter, "perfetto.protos.ChromeCompositorSchedulerState");
 impl ChromeCompositorSchedulerStateWriter<'_> {
     #[inline] pub fn state_machine(&mut self) -> ChromeCompositorStateMachineWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -387,8 +381,6 @@ impl ChromeCompositorSchedulerStateWriter<'_> {
         rt::message_raw::<17>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -462,13 +454,7 @@ pub struct ChromeCompositorStateMachine {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeCompositorStateMachine`]; dropping it closes the message.
-pub struct ChromeCompositorStateMachineWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeCompositorStateMachineWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeCompositorStateMachine";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeCompositorStateMachineWriter, "perfetto.protos.ChromeCompositorStateMachine");
 impl ChromeCompositorStateMachineWriter<'_> {
     #[inline] pub fn major_state(&mut self) -> ChromeCompositorStateMachineMajorStateWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -484,8 +470,6 @@ impl ChromeCompositorStateMachineWriter<'_> {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -532,13 +516,7 @@ pub struct ChromeCompositorStateMachineMajorState {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeCompositorStateMachineMajorState`]; dropping it closes the message.
-pub struct ChromeCompositorStateMachineMajorStateWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeCompositorStateMachineMajorStateWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeCompositorStateMachine.MajorState";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeCompositorStateMachineMajorStateWriter, "perfetto.protos.ChromeCompositorStateMachine.MajorState");
 impl ChromeCompositorStateMachineMajorStateWriter<'_> {
     #[inline] pub fn next_action(&mut self, value: ChromeCompositorSchedulerAction) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -572,8 +550,6 @@ impl ChromeCompositorStateMachineMajorStateWriter<'_> {
         rt::enumeration::<5>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -684,13 +660,7 @@ pub struct ChromeCompositorStateMachineMinorState {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeCompositorStateMachineMinorState`]; dropping it closes the message.
-pub struct ChromeCompositorStateMachineMinorStateWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeCompositorStateMachineMinorStateWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeCompositorStateMachine.MinorState";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeCompositorStateMachineMinorStateWriter, "perfetto.protos.ChromeCompositorStateMachine.MinorState");
 impl ChromeCompositorStateMachineMinorStateWriter<'_> {
     #[inline] pub fn commit_count(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn current_frame_number(&mut self, value: i32) -> &mut Self {
@@ -881,8 +851,6 @@ impl ChromeCompositorStateMachineMinorStateWriter<'_> {
         rt::bool::<46>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1054,13 +1022,7 @@ pub enum BeginFrameArgsCreatedFrom {
     #[pb(message, 10)] SourceLocation(crate::SourceLocation),
 }
 
-/// Writes a [`BeginFrameArgs`]; dropping it closes the message.
-pub struct BeginFrameArgsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BeginFrameArgsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BeginFrameArgs";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BeginFrameArgsWriter, "perfetto.protos.BeginFrameArgs");
 impl BeginFrameArgsWriter<'_> {
     #[inline] pub fn r#type(&mut self, value: BeginFrameArgsBeginFrameArgsType) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -1086,8 +1048,6 @@ impl BeginFrameArgsWriter<'_> {
         rt::int64::<12>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1151,13 +1111,7 @@ pub enum BeginImplFrameArgsArgs {
     #[pb(message, 5)] LastArgs(BeginFrameArgs),
 }
 
-/// Writes a [`BeginImplFrameArgs`]; dropping it closes the message.
-pub struct BeginImplFrameArgsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BeginImplFrameArgsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BeginImplFrameArgs";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BeginImplFrameArgsWriter, "perfetto.protos.BeginImplFrameArgs");
 impl BeginImplFrameArgsWriter<'_> {
     #[inline] pub fn updated_at_us(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     #[inline] pub fn finished_at_us(&mut self, value: i64) -> &mut Self { rt::int64::<2>(&mut self.s, value); self }
@@ -1182,8 +1136,6 @@ impl BeginImplFrameArgsWriter<'_> {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1230,13 +1182,7 @@ pub struct BeginImplFrameArgsTimestampsInUs {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BeginImplFrameArgsTimestampsInUs`]; dropping it closes the message.
-pub struct BeginImplFrameArgsTimestampsInUsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BeginImplFrameArgsTimestampsInUsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BeginImplFrameArgs.TimestampsInUs";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BeginImplFrameArgsTimestampsInUsWriter, "perfetto.protos.BeginImplFrameArgs.TimestampsInUs");
 impl BeginImplFrameArgsTimestampsInUsWriter<'_> {
     #[inline] pub fn interval_delta(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     #[inline] pub fn now_to_deadline_delta(&mut self, value: i64) -> &mut Self {
@@ -1254,8 +1200,6 @@ impl BeginImplFrameArgsTimestampsInUsWriter<'_> {
     #[inline] pub fn now(&mut self, value: i64) -> &mut Self { rt::int64::<5>(&mut self.s, value); self }
     #[inline] pub fn frame_time(&mut self, value: i64) -> &mut Self { rt::int64::<6>(&mut self.s, value); self }
     #[inline] pub fn deadline(&mut self, value: i64) -> &mut Self { rt::int64::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1297,13 +1241,7 @@ pub struct BeginFrameObserverState {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BeginFrameObserverState`]; dropping it closes the message.
-pub struct BeginFrameObserverStateWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BeginFrameObserverStateWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BeginFrameObserverState";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BeginFrameObserverStateWriter, "perfetto.protos.BeginFrameObserverState");
 impl BeginFrameObserverStateWriter<'_> {
     #[inline] pub fn dropped_begin_frame_args(&mut self, value: i64) -> &mut Self {
         rt::int64::<1>(&mut self.s, value);
@@ -1314,8 +1252,6 @@ impl BeginFrameObserverStateWriter<'_> {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1349,13 +1285,7 @@ pub struct BeginFrameSourceState {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`BeginFrameSourceState`]; dropping it closes the message.
-pub struct BeginFrameSourceStateWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for BeginFrameSourceStateWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.BeginFrameSourceState";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(BeginFrameSourceStateWriter, "perfetto.protos.BeginFrameSourceState");
 impl BeginFrameSourceStateWriter<'_> {
     #[inline] pub fn source_id(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn paused(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
@@ -1365,8 +1295,6 @@ impl BeginFrameSourceStateWriter<'_> {
         rt::message_raw::<4>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1407,13 +1335,7 @@ pub struct CompositorTimingHistory {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CompositorTimingHistory`]; dropping it closes the message.
-pub struct CompositorTimingHistoryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CompositorTimingHistoryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CompositorTimingHistory";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CompositorTimingHistoryWriter, "perfetto.protos.CompositorTimingHistory");
 impl CompositorTimingHistoryWriter<'_> {
     #[inline] pub fn begin_main_frame_queue_critical_estimate_delta_us(
         &mut self,
@@ -1455,8 +1377,6 @@ impl CompositorTimingHistoryWriter<'_> {
         rt::int64::<7>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -12,20 +12,12 @@ pub struct ChromeContentSettingsEventInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeContentSettingsEventInfo`]; dropping it closes the message.
-pub struct ChromeContentSettingsEventInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeContentSettingsEventInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeContentSettingsEventInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeContentSettingsEventInfoWriter, "perfetto.protos.ChromeContentSettingsEventInfo");
 impl ChromeContentSettingsEventInfoWriter<'_> {
     #[inline] pub fn number_of_exceptions(&mut self, value: u32) -> &mut Self {
         rt::uint32::<1>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

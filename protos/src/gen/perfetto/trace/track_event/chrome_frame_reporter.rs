@@ -118,13 +118,7 @@ pub struct ChromeFrameReporter {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeFrameReporter`]; dropping it closes the message.
-pub struct ChromeFrameReporterWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeFrameReporterWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeFrameReporter";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeFrameReporterWriter, "perfetto.protos.ChromeFrameReporter");
 impl ChromeFrameReporterWriter<'_> {
     #[inline] pub fn state(&mut self, value: ChromeFrameReporterState) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -180,8 +174,6 @@ impl ChromeFrameReporterWriter<'_> {
         self
     }
     #[inline] pub fn display_trace_id(&mut self, value: i64) -> &mut Self { rt::int64::<18>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

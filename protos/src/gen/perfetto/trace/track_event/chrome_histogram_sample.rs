@@ -13,18 +13,10 @@ pub struct HistogramName {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`HistogramName`]; dropping it closes the message.
-pub struct HistogramNameWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for HistogramNameWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.HistogramName";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(HistogramNameWriter, "perfetto.protos.HistogramName");
 impl HistogramNameWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -58,20 +50,12 @@ pub struct ChromeHistogramSample {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeHistogramSample`]; dropping it closes the message.
-pub struct ChromeHistogramSampleWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeHistogramSampleWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeHistogramSample";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeHistogramSampleWriter, "perfetto.protos.ChromeHistogramSample");
 impl ChromeHistogramSampleWriter<'_> {
     #[inline] pub fn name_hash(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn sample(&mut self, value: i64) -> &mut Self { rt::int64::<3>(&mut self.s, value); self }
     #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -12,17 +12,9 @@ pub struct ChromeKeyedService {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeKeyedService`]; dropping it closes the message.
-pub struct ChromeKeyedServiceWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeKeyedServiceWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeKeyedService";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeKeyedServiceWriter, "perfetto.protos.ChromeKeyedService");
 impl ChromeKeyedServiceWriter<'_> {
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -134,13 +134,7 @@ pub struct ChromeLatencyInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeLatencyInfo`]; dropping it closes the message.
-pub struct ChromeLatencyInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeLatencyInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeLatencyInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeLatencyInfoWriter, "perfetto.protos.ChromeLatencyInfo");
 impl ChromeLatencyInfoWriter<'_> {
     #[inline] pub fn trace_id(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     #[inline] pub fn step(&mut self, value: ChromeLatencyInfoStep) -> &mut Self {
@@ -162,8 +156,6 @@ impl ChromeLatencyInfoWriter<'_> {
         rt::enumeration::<8>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -209,13 +201,7 @@ pub struct ChromeLatencyInfoComponentInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeLatencyInfoComponentInfo`]; dropping it closes the message.
-pub struct ChromeLatencyInfoComponentInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeLatencyInfoComponentInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeLatencyInfo.ComponentInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeLatencyInfoComponentInfoWriter, "perfetto.protos.ChromeLatencyInfo.ComponentInfo");
 impl ChromeLatencyInfoComponentInfoWriter<'_> {
     #[inline] pub fn component_type(
         &mut self,
@@ -225,8 +211,6 @@ impl ChromeLatencyInfoComponentInfoWriter<'_> {
         self
     }
     #[inline] pub fn time_us(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -106,21 +106,13 @@ pub struct ChromeLegacyIpc {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeLegacyIpc`]; dropping it closes the message.
-pub struct ChromeLegacyIpcWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeLegacyIpcWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeLegacyIpc";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeLegacyIpcWriter, "perfetto.protos.ChromeLegacyIpc");
 impl ChromeLegacyIpcWriter<'_> {
     #[inline] pub fn message_class(&mut self, value: ChromeLegacyIpcMessageClass) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
         self
     }
     #[inline] pub fn message_line(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

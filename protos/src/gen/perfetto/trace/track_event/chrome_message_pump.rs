@@ -13,13 +13,7 @@ pub struct ChromeMessagePump {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeMessagePump`]; dropping it closes the message.
-pub struct ChromeMessagePumpWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeMessagePumpWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeMessagePump";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeMessagePumpWriter, "perfetto.protos.ChromeMessagePump");
 impl ChromeMessagePumpWriter<'_> {
     #[inline] pub fn sent_messages_in_queue(&mut self, value: bool) -> &mut Self {
         rt::bool::<1>(&mut self.s, value);
@@ -29,8 +23,6 @@ impl ChromeMessagePumpWriter<'_> {
         rt::uint64::<2>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -18,13 +18,7 @@ pub struct ChromeMojoEventInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeMojoEventInfo`]; dropping it closes the message.
-pub struct ChromeMojoEventInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeMojoEventInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeMojoEventInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeMojoEventInfoWriter, "perfetto.protos.ChromeMojoEventInfo");
 impl ChromeMojoEventInfoWriter<'_> {
     #[inline] pub fn watcher_notify_interface_tag(&mut self, value: &str) -> &mut Self {
         rt::string::<1>(&mut self.s, value);
@@ -42,8 +36,6 @@ impl ChromeMojoEventInfoWriter<'_> {
     #[inline] pub fn is_reply(&mut self, value: bool) -> &mut Self { rt::bool::<5>(&mut self.s, value); self }
     #[inline] pub fn payload_size(&mut self, value: u64) -> &mut Self { rt::uint64::<6>(&mut self.s, value); self }
     #[inline] pub fn data_num_bytes(&mut self, value: u64) -> &mut Self { rt::uint64::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -16,13 +16,7 @@ pub struct ChromeProcessDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeProcessDescriptor`]; dropping it closes the message.
-pub struct ChromeProcessDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeProcessDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeProcessDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeProcessDescriptorWriter, "perfetto.protos.ChromeProcessDescriptor");
 impl ChromeProcessDescriptorWriter<'_> {
     #[inline] pub fn process_type(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn process_priority(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
@@ -32,8 +26,6 @@ impl ChromeProcessDescriptorWriter<'_> {
         self
     }
     #[inline] pub fn crash_trace_id(&mut self, value: u64) -> &mut Self { rt::uint64::<5>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -39,13 +39,7 @@ pub struct ChromeRendererSchedulerState {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeRendererSchedulerState`]; dropping it closes the message.
-pub struct ChromeRendererSchedulerStateWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeRendererSchedulerStateWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeRendererSchedulerState";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeRendererSchedulerStateWriter, "perfetto.protos.ChromeRendererSchedulerState");
 impl ChromeRendererSchedulerStateWriter<'_> {
     #[inline] pub fn rail_mode(&mut self, value: ChromeRAILMode) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -53,8 +47,6 @@ impl ChromeRendererSchedulerStateWriter<'_> {
     }
     #[inline] pub fn is_backgrounded(&mut self, value: bool) -> &mut Self { rt::bool::<2>(&mut self.s, value); self }
     #[inline] pub fn is_hidden(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

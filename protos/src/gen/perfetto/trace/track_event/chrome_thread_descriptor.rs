@@ -14,19 +14,11 @@ pub struct ChromeThreadDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeThreadDescriptor`]; dropping it closes the message.
-pub struct ChromeThreadDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeThreadDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeThreadDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeThreadDescriptorWriter, "perfetto.protos.ChromeThreadDescriptor");
 impl ChromeThreadDescriptorWriter<'_> {
     #[inline] pub fn thread_type(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
     #[inline] pub fn legacy_sort_index(&mut self, value: i32) -> &mut Self { rt::int32::<2>(&mut self.s, value); self }
     #[inline] pub fn is_sandboxed_tid(&mut self, value: bool) -> &mut Self { rt::bool::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -13,18 +13,10 @@ pub struct ChromeUserEvent {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeUserEvent`]; dropping it closes the message.
-pub struct ChromeUserEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeUserEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeUserEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeUserEventWriter, "perfetto.protos.ChromeUserEvent");
 impl ChromeUserEventWriter<'_> {
     #[inline] pub fn action(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn action_hash(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

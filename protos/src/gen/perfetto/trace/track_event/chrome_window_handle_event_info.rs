@@ -14,19 +14,11 @@ pub struct ChromeWindowHandleEventInfo {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeWindowHandleEventInfo`]; dropping it closes the message.
-pub struct ChromeWindowHandleEventInfoWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeWindowHandleEventInfoWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeWindowHandleEventInfo";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeWindowHandleEventInfoWriter, "perfetto.protos.ChromeWindowHandleEventInfo");
 impl ChromeWindowHandleEventInfoWriter<'_> {
     #[inline] pub fn dpi(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn message_id(&mut self, value: u32) -> &mut Self { rt::uint32::<2>(&mut self.s, value); self }
     #[inline] pub fn hwnd_ptr(&mut self, value: u64) -> &mut Self { rt::fixed64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

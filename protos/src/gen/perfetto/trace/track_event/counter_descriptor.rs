@@ -66,13 +66,7 @@ pub struct CounterDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`CounterDescriptor`]; dropping it closes the message.
-pub struct CounterDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for CounterDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.CounterDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(CounterDescriptorWriter, "perfetto.protos.CounterDescriptor");
 impl CounterDescriptorWriter<'_> {
     #[inline] pub fn r#type(&mut self, value: CounterDescriptorBuiltinCounterType) -> &mut Self {
         rt::enumeration::<1>(&mut self.s, value.0);
@@ -91,8 +85,6 @@ impl CounterDescriptorWriter<'_> {
     #[inline] pub fn unit_name(&mut self, value: &str) -> &mut Self { rt::string::<6>(&mut self.s, value); self }
     /// Counters with the same key are drawn on the same scale.
     #[inline] pub fn y_axis_share_key(&mut self, value: &str) -> &mut Self { rt::string::<7>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -76,13 +76,7 @@ pub enum DebugAnnotationProtoTypeDescriptor {
     #[pb(string, 16)] ProtoTypeName(String),
 }
 
-/// Writes a [`DebugAnnotation`]; dropping it closes the message.
-pub struct DebugAnnotationWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DebugAnnotationWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DebugAnnotation";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DebugAnnotationWriter, "perfetto.protos.DebugAnnotation");
 impl DebugAnnotationWriter<'_> {
     /// iid in `InternedData.debug_annotation_names`.
     #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
@@ -131,8 +125,6 @@ impl DebugAnnotationWriter<'_> {
         rt::bytes_gather::<14>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -216,13 +208,7 @@ pub struct DebugAnnotationNestedValue {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DebugAnnotationNestedValue`]; dropping it closes the message.
-pub struct DebugAnnotationNestedValueWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DebugAnnotationNestedValueWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DebugAnnotation.NestedValue";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DebugAnnotationNestedValueWriter, "perfetto.protos.DebugAnnotation.NestedValue");
 impl DebugAnnotationNestedValueWriter<'_> {
     #[inline] pub fn nested_type(
         &mut self,
@@ -248,8 +234,6 @@ impl DebugAnnotationNestedValueWriter<'_> {
     #[inline] pub fn double_value(&mut self, value: f64) -> &mut Self { rt::double::<6>(&mut self.s, value); self }
     #[inline] pub fn bool_value(&mut self, value: bool) -> &mut Self { rt::bool::<7>(&mut self.s, value); self }
     #[inline] pub fn string_value(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -299,18 +283,10 @@ pub struct DebugAnnotationName {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DebugAnnotationName`]; dropping it closes the message.
-pub struct DebugAnnotationNameWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DebugAnnotationNameWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DebugAnnotationName";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DebugAnnotationNameWriter, "perfetto.protos.DebugAnnotationName");
 impl DebugAnnotationNameWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -342,18 +318,10 @@ pub struct DebugAnnotationValueTypeName {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`DebugAnnotationValueTypeName`]; dropping it closes the message.
-pub struct DebugAnnotationValueTypeNameWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for DebugAnnotationValueTypeNameWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.DebugAnnotationValueTypeName";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(DebugAnnotationValueTypeNameWriter, "perfetto.protos.DebugAnnotationValueTypeName");
 impl DebugAnnotationValueTypeNameWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

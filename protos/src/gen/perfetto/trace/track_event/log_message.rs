@@ -45,13 +45,7 @@ pub struct LogMessage {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`LogMessage`]; dropping it closes the message.
-pub struct LogMessageWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for LogMessageWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.LogMessage";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(LogMessageWriter, "perfetto.protos.LogMessage");
 impl LogMessageWriter<'_> {
     #[inline] pub fn source_location_iid(&mut self, value: u64) -> &mut Self {
         rt::uint64::<1>(&mut self.s, value);
@@ -62,8 +56,6 @@ impl LogMessageWriter<'_> {
         rt::enumeration::<3>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -97,18 +89,10 @@ pub struct LogMessageBody {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`LogMessageBody`]; dropping it closes the message.
-pub struct LogMessageBodyWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for LogMessageBodyWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.LogMessageBody";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(LogMessageBodyWriter, "perfetto.protos.LogMessageBody");
 impl LogMessageBodyWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn body(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

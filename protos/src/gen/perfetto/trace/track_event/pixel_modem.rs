@@ -14,20 +14,12 @@ pub struct PixelModemEventInsight {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`PixelModemEventInsight`]; dropping it closes the message.
-pub struct PixelModemEventInsightWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for PixelModemEventInsightWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.PixelModemEventInsight";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(PixelModemEventInsightWriter, "perfetto.protos.PixelModemEventInsight");
 impl PixelModemEventInsightWriter<'_> {
     #[inline] pub fn detokenized_message(&mut self, value: &str) -> &mut Self {
         rt::string::<1>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

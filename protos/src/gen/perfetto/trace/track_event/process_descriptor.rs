@@ -55,13 +55,7 @@ pub struct ProcessDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProcessDescriptor`]; dropping it closes the message.
-pub struct ProcessDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProcessDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProcessDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProcessDescriptorWriter, "perfetto.protos.ProcessDescriptor");
 impl ProcessDescriptorWriter<'_> {
     /// Number of the process, as its own namespace sees it.
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
@@ -80,8 +74,6 @@ impl ProcessDescriptorWriter<'_> {
     #[inline] pub fn start_timestamp_ns(&mut self, value: i64) -> &mut Self { rt::int64::<7>(&mut self.s, value); self }
     /// Free texts shown beside the name.
     #[inline] pub fn process_labels(&mut self, value: &str) -> &mut Self { rt::string::<8>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

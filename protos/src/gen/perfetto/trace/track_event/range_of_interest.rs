@@ -12,17 +12,9 @@ pub struct TrackEventRangeOfInterest {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrackEventRangeOfInterest`]; dropping it closes the message.
-pub struct TrackEventRangeOfInterestWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrackEventRangeOfInterestWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrackEventRangeOfInterest";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrackEventRangeOfInterestWriter, "perfetto.protos.TrackEventRangeOfInterest");
 impl TrackEventRangeOfInterestWriter<'_> {
     #[inline] pub fn start_us(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -14,13 +14,7 @@ pub struct Screenshot {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`Screenshot`]; dropping it closes the message.
-pub struct ScreenshotWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ScreenshotWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.Screenshot";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ScreenshotWriter, "perfetto.protos.Screenshot");
 impl ScreenshotWriter<'_> {
     #[inline] pub fn jpg_image(&mut self, value: &[u8]) -> &mut Self { rt::bytes::<1>(&mut self.s, value); self }
     #[inline] pub fn jpg_image_gather(&mut self, parts: &[&[u8]]) -> &mut Self {
@@ -37,8 +31,6 @@ impl ScreenshotWriter<'_> {
         rt::bytes_gather::<3>(&mut self.s, parts);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -14,19 +14,11 @@ pub struct UnsymbolizedSourceLocation {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`UnsymbolizedSourceLocation`]; dropping it closes the message.
-pub struct UnsymbolizedSourceLocationWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for UnsymbolizedSourceLocationWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.UnsymbolizedSourceLocation";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(UnsymbolizedSourceLocationWriter, "perfetto.protos.UnsymbolizedSourceLocation");
 impl UnsymbolizedSourceLocationWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn mapping_id(&mut self, value: u64) -> &mut Self { rt::uint64::<2>(&mut self.s, value); self }
     #[inline] pub fn rel_pc(&mut self, value: u64) -> &mut Self { rt::uint64::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -64,13 +56,7 @@ pub struct SourceLocation {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SourceLocation`]; dropping it closes the message.
-pub struct SourceLocationWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SourceLocationWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SourceLocation";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SourceLocationWriter, "perfetto.protos.SourceLocation");
 impl SourceLocationWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     /// As the compiler knew it.
@@ -78,8 +64,6 @@ impl SourceLocationWriter<'_> {
     #[inline] pub fn function_name(&mut self, value: &str) -> &mut Self { rt::string::<3>(&mut self.s, value); self }
     /// From 1.
     #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<4>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

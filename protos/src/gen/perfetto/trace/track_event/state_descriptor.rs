@@ -11,17 +11,8 @@ pub struct StateDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`StateDescriptor`]; dropping it closes the message.
-pub struct StateDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for StateDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.StateDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
-impl StateDescriptorWriter<'_> {
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
-}
+rt::writer!(StateDescriptorWriter, "perfetto.protos.StateDescriptor");
+impl StateDescriptorWriter<'_> {}
 
 rt::reader! {
     "perfetto.protos.StateDescriptor": StateDescriptorReader, StateDescriptorField, StateDescriptorTable;

@@ -12,17 +12,9 @@ pub struct TaskExecution {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TaskExecution`]; dropping it closes the message.
-pub struct TaskExecutionWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TaskExecutionWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TaskExecution";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TaskExecutionWriter, "perfetto.protos.TaskExecution");
 impl TaskExecutionWriter<'_> {
     #[inline] pub fn posted_from_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

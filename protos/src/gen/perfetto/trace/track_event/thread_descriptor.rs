@@ -64,13 +64,7 @@ pub struct ThreadDescriptor {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ThreadDescriptor`]; dropping it closes the message.
-pub struct ThreadDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ThreadDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ThreadDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ThreadDescriptorWriter, "perfetto.protos.ThreadDescriptor");
 impl ThreadDescriptorWriter<'_> {
     /// Its process.
     #[inline] pub fn pid(&mut self, value: i32) -> &mut Self { rt::int32::<1>(&mut self.s, value); self }
@@ -97,8 +91,6 @@ impl ThreadDescriptorWriter<'_> {
         rt::int64::<8>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -142,13 +142,7 @@ pub enum TrackDescriptorSiblingMergeKeyField {
     #[pb(uint64, 17)] SiblingMergeKeyInt(u64),
 }
 
-/// Writes a [`TrackDescriptor`]; dropping it closes the message.
-pub struct TrackDescriptorWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrackDescriptorWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrackDescriptor";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrackDescriptorWriter, "perfetto.protos.TrackDescriptor");
 impl TrackDescriptorWriter<'_> {
     /// Chosen by the producer, unique in the trace; 0 is the trace's global track.
     #[inline] pub fn uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
@@ -235,8 +229,6 @@ impl TrackDescriptorWriter<'_> {
         rt::enumeration::<20>(&mut self.s, value.0);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

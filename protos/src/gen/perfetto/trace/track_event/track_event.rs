@@ -227,13 +227,7 @@ pub enum TrackEventCallstackField {
     #[pb(uint64, 56)] CallstackIid(u64),
 }
 
-/// Writes a [`TrackEvent`]; dropping it closes the message.
-pub struct TrackEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrackEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrackEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrackEventWriter, "perfetto.protos.TrackEvent");
 impl TrackEventWriter<'_> {
     #[inline] pub fn timestamp_delta_us(&mut self, value: i64) -> &mut Self { rt::int64::<1>(&mut self.s, value); self }
     #[inline] pub fn timestamp_absolute_us(&mut self, value: i64) -> &mut Self {
@@ -482,8 +476,6 @@ impl TrackEventWriter<'_> {
     }
     #[inline] pub fn callstack_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<56>(&mut self.s, value); self }
     #[inline] pub fn callstack_weight(&mut self, value: f64) -> &mut Self { rt::double::<57>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -709,18 +701,10 @@ pub struct TrackEventInlineCallstack {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrackEventInlineCallstack`]; dropping it closes the message.
-pub struct TrackEventInlineCallstackWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrackEventInlineCallstackWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrackEvent.InlineCallstack";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrackEventInlineCallstackWriter, "perfetto.protos.TrackEvent.InlineCallstack");
 impl TrackEventInlineCallstackWriter<'_> {
     #[inline] pub fn frames(&mut self) -> TrackEventInlineCallstackFrameWriter<'_> { rt::message::<1, _>(&mut self.s) }
     #[inline] pub fn frames_raw(&mut self, body: &[u8]) -> &mut Self { rt::message_raw::<1>(&mut self.s, body); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -749,19 +733,11 @@ pub struct TrackEventInlineCallstackFrame {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrackEventInlineCallstackFrame`]; dropping it closes the message.
-pub struct TrackEventInlineCallstackFrameWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrackEventInlineCallstackFrameWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrackEvent.InlineCallstack.Frame";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrackEventInlineCallstackFrameWriter, "perfetto.protos.TrackEvent.InlineCallstack.Frame");
 impl TrackEventInlineCallstackFrameWriter<'_> {
     #[inline] pub fn function_name(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn source_file(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
     #[inline] pub fn line_number(&mut self, value: u32) -> &mut Self { rt::uint32::<3>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -817,13 +793,7 @@ pub enum TrackEventLegacyEventId {
     #[pb(uint64, 11)] GlobalId(u64),
 }
 
-/// Writes a [`TrackEventLegacyEvent`]; dropping it closes the message.
-pub struct TrackEventLegacyEventWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrackEventLegacyEventWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrackEvent.LegacyEvent";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrackEventLegacyEventWriter, "perfetto.protos.TrackEvent.LegacyEvent");
 impl TrackEventLegacyEventWriter<'_> {
     #[inline] pub fn name_iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     /// The letter of the JSON format, as a number.
@@ -857,8 +827,6 @@ impl TrackEventLegacyEventWriter<'_> {
     }
     #[inline] pub fn pid_override(&mut self, value: i32) -> &mut Self { rt::int32::<18>(&mut self.s, value); self }
     #[inline] pub fn tid_override(&mut self, value: i32) -> &mut Self { rt::int32::<19>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -932,13 +900,7 @@ pub struct TrackEventDefaults {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`TrackEventDefaults`]; dropping it closes the message.
-pub struct TrackEventDefaultsWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TrackEventDefaultsWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TrackEventDefaults";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TrackEventDefaultsWriter, "perfetto.protos.TrackEventDefaults");
 impl TrackEventDefaultsWriter<'_> {
     /// Their track.
     #[inline] pub fn track_uuid(&mut self, value: u64) -> &mut Self { rt::uint64::<11>(&mut self.s, value); self }
@@ -951,8 +913,6 @@ impl TrackEventDefaultsWriter<'_> {
         rt::uint64::<45>(&mut self.s, value);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -990,18 +950,10 @@ pub struct EventCategory {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`EventCategory`]; dropping it closes the message.
-pub struct EventCategoryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for EventCategoryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.EventCategory";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(EventCategoryWriter, "perfetto.protos.EventCategory");
 impl EventCategoryWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -1033,18 +985,10 @@ pub struct EventName {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`EventName`]; dropping it closes the message.
-pub struct EventNameWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for EventNameWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.EventName";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(EventNameWriter, "perfetto.protos.EventName");
 impl EventNameWriter<'_> {
     #[inline] pub fn iid(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn name(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {

@@ -26,13 +26,7 @@ pub enum TranslationTableTable_ {
     #[pb(message, 6)] ChromeStudy(ChromeStudyTranslationTable),
 }
 
-/// Writes a [`TranslationTable`]; dropping it closes the message.
-pub struct TranslationTableWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for TranslationTableWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.TranslationTable";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(TranslationTableWriter, "perfetto.protos.TranslationTable");
 impl TranslationTableWriter<'_> {
     #[inline] pub fn chrome_histogram(&mut self) -> ChromeHistorgramTranslationTableWriter<'_> {
         rt::message::<1, _>(&mut self.s)
@@ -76,8 +70,6 @@ impl TranslationTableWriter<'_> {
         rt::message_raw::<6>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -129,13 +121,7 @@ pub struct ChromeHistorgramTranslationTable {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeHistorgramTranslationTable`]; dropping it closes the message.
-pub struct ChromeHistorgramTranslationTableWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeHistorgramTranslationTableWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeHistorgramTranslationTable";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeHistorgramTranslationTableWriter, "perfetto.protos.ChromeHistorgramTranslationTable");
 impl ChromeHistorgramTranslationTableWriter<'_> {
     #[inline] pub fn hash_to_name(
         &mut self,
@@ -146,8 +132,6 @@ impl ChromeHistorgramTranslationTableWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -181,18 +165,10 @@ pub struct ChromeHistorgramTranslationTableHashToNameEntry {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeHistorgramTranslationTableHashToNameEntry`]; dropping it closes the message.
-pub struct ChromeHistorgramTranslationTableHashToNameEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeHistorgramTranslationTableHashToNameEntryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeHistorgramTranslationTableHashToNameEntryWriter, "perfetto.protos.ChromeHistorgramTranslationTable.HashToNameEntry");
 impl ChromeHistorgramTranslationTableHashToNameEntryWriter<'_> {
     #[inline] pub fn key(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -223,13 +199,7 @@ pub struct ChromeUserEventTranslationTable {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeUserEventTranslationTable`]; dropping it closes the message.
-pub struct ChromeUserEventTranslationTableWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeUserEventTranslationTableWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeUserEventTranslationTable";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeUserEventTranslationTableWriter, "perfetto.protos.ChromeUserEventTranslationTable");
 impl ChromeUserEventTranslationTableWriter<'_> {
     #[inline] pub fn action_hash_to_name(
         &mut self,
@@ -240,8 +210,6 @@ impl ChromeUserEventTranslationTableWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -275,19 +243,10 @@ pub struct ChromeUserEventTranslationTableActionHashToNameEntry {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeUserEventTranslationTableActionHashToNameEntry`]; dropping it closes the message.
-pub struct ChromeUserEventTranslationTableActionHashToNameEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w>
-for ChromeUserEventTranslationTableActionHashToNameEntryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeUserEventTranslationTableActionHashToNameEntryWriter, "perfetto.protos.ChromeUserEventTranslationTable.ActionHashToNameEntry");
 impl ChromeUserEventTranslationTableActionHashToNameEntryWriter<'_> {
     #[inline] pub fn key(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -319,13 +278,7 @@ pub struct ChromePerformanceMarkTranslationTable {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromePerformanceMarkTranslationTable`]; dropping it closes the message.
-pub struct ChromePerformanceMarkTranslationTableWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromePerformanceMarkTranslationTableWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromePerformanceMarkTranslationTable";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromePerformanceMarkTranslationTableWriter, "perfetto.protos.ChromePerformanceMarkTranslationTable");
 impl ChromePerformanceMarkTranslationTableWriter<'_> {
     #[inline] pub fn site_hash_to_name(
         &mut self,
@@ -345,8 +298,6 @@ impl ChromePerformanceMarkTranslationTableWriter<'_> {
         rt::message_raw::<2>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -386,19 +337,10 @@ pub struct ChromePerformanceMarkTranslationTableSiteHashToNameEntry {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromePerformanceMarkTranslationTableSiteHashToNameEntry`]; dropping it closes the message.
-pub struct ChromePerformanceMarkTranslationTableSiteHashToNameEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w>
-for ChromePerformanceMarkTranslationTableSiteHashToNameEntryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromePerformanceMarkTranslationTableSiteHashToNameEntryWriter, "perfetto.protos.ChromePerformanceMarkTranslationTable.SiteHashToNameEntry");
 impl ChromePerformanceMarkTranslationTableSiteHashToNameEntryWriter<'_> {
     #[inline] pub fn key(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -430,19 +372,10 @@ pub struct ChromePerformanceMarkTranslationTableMarkHashToNameEntry {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromePerformanceMarkTranslationTableMarkHashToNameEntry`]; dropping it closes the message.
-pub struct ChromePerformanceMarkTranslationTableMarkHashToNameEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w>
-for ChromePerformanceMarkTranslationTableMarkHashToNameEntryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromePerformanceMarkTranslationTableMarkHashToNameEntryWriter, "perfetto.protos.ChromePerformanceMarkTranslationTable.MarkHashToNameEntry");
 impl ChromePerformanceMarkTranslationTableMarkHashToNameEntryWriter<'_> {
     #[inline] pub fn key(&mut self, value: u32) -> &mut Self { rt::uint32::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -475,13 +408,7 @@ pub struct SliceNameTranslationTable {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SliceNameTranslationTable`]; dropping it closes the message.
-pub struct SliceNameTranslationTableWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for SliceNameTranslationTableWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SliceNameTranslationTable";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SliceNameTranslationTableWriter, "perfetto.protos.SliceNameTranslationTable");
 impl SliceNameTranslationTableWriter<'_> {
     #[inline] pub fn raw_to_deobfuscated_name(
         &mut self,
@@ -492,8 +419,6 @@ impl SliceNameTranslationTableWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -527,19 +452,10 @@ pub struct SliceNameTranslationTableRawToDeobfuscatedNameEntry {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`SliceNameTranslationTableRawToDeobfuscatedNameEntry`]; dropping it closes the message.
-pub struct SliceNameTranslationTableRawToDeobfuscatedNameEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w>
-for SliceNameTranslationTableRawToDeobfuscatedNameEntryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(SliceNameTranslationTableRawToDeobfuscatedNameEntryWriter, "perfetto.protos.SliceNameTranslationTable.RawToDeobfuscatedNameEntry");
 impl SliceNameTranslationTableRawToDeobfuscatedNameEntryWriter<'_> {
     #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -572,13 +488,7 @@ pub struct ProcessTrackNameTranslationTable {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProcessTrackNameTranslationTable`]; dropping it closes the message.
-pub struct ProcessTrackNameTranslationTableWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ProcessTrackNameTranslationTableWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProcessTrackNameTranslationTable";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProcessTrackNameTranslationTableWriter, "perfetto.protos.ProcessTrackNameTranslationTable");
 impl ProcessTrackNameTranslationTableWriter<'_> {
     #[inline] pub fn raw_to_deobfuscated_name(
         &mut self,
@@ -589,8 +499,6 @@ impl ProcessTrackNameTranslationTableWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -624,19 +532,10 @@ pub struct ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntry`]; dropping it closes the message.
-pub struct ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w>
-for ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryWriter, "perfetto.protos.ProcessTrackNameTranslationTable.RawToDeobfuscatedNameEntry");
 impl ProcessTrackNameTranslationTableRawToDeobfuscatedNameEntryWriter<'_> {
     #[inline] pub fn key(&mut self, value: &str) -> &mut Self { rt::string::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -667,13 +566,7 @@ pub struct ChromeStudyTranslationTable {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeStudyTranslationTable`]; dropping it closes the message.
-pub struct ChromeStudyTranslationTableWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeStudyTranslationTableWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeStudyTranslationTable";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeStudyTranslationTableWriter, "perfetto.protos.ChromeStudyTranslationTable");
 impl ChromeStudyTranslationTableWriter<'_> {
     #[inline] pub fn hash_to_name(
         &mut self,
@@ -684,8 +577,6 @@ impl ChromeStudyTranslationTableWriter<'_> {
         rt::message_raw::<1>(&mut self.s, body);
         self
     }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
@@ -719,18 +610,10 @@ pub struct ChromeStudyTranslationTableHashToNameEntry {
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,
 }
 
-/// Writes a [`ChromeStudyTranslationTableHashToNameEntry`]; dropping it closes the message.
-pub struct ChromeStudyTranslationTableHashToNameEntryWriter<'w> { s: rt::Scope<'w> }
-impl<'w> rt::Writer<'w> for ChromeStudyTranslationTableHashToNameEntryWriter<'w> {
-    const NAME: &'static str = "perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry";
-    #[inline] fn from_scope(s: rt::Scope<'w>) -> Self { Self { s } }
-}
-
+rt::writer!(ChromeStudyTranslationTableHashToNameEntryWriter, "perfetto.protos.ChromeStudyTranslationTable.HashToNameEntry");
 impl ChromeStudyTranslationTableHashToNameEntryWriter<'_> {
     #[inline] pub fn key(&mut self, value: u64) -> &mut Self { rt::uint64::<1>(&mut self.s, value); self }
     #[inline] pub fn value(&mut self, value: &str) -> &mut Self { rt::string::<2>(&mut self.s, value); self }
-    /// Appends already encoded fields, verbatim.
-    #[inline] pub fn append_raw(&mut self, fields: &[u8]) -> &mut Self { rt::raw(&mut self.s, fields); self }
 }
 
 rt::reader! {
