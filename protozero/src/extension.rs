@@ -39,7 +39,7 @@ use crate::decode::{DecodeContext, Field};
 use crate::encode::Scope;
 use crate::error::{DecodeError, WriteError};
 use crate::message::growth;
-use crate::owned::{self, Encoder, Kind, Packable, Read, ReadRun};
+use crate::owned::{self, Encode, Encoder, Kind, Packable, Read, ReadRun, encoded};
 use crate::unknown::UnknownFields;
 use crate::wire::tag;
 
@@ -102,10 +102,22 @@ impl<E, S: Shape> Extension<E, S> {
     /// # Errors
     /// [`WriteError`] if `value` is too long or nested too deeply; nothing is written then.
     pub fn append(&self, scope: &mut Scope<'_>, value: &S::Set) -> Result<(), WriteError> {
-        let mut out = Encoder::spilling(&mut []);
-        S::put(&mut out, self.number, value);
-        scope.raw(out.written()?);
-        Ok(())
+        encoded(&Alone { extension: self, value }, false, |bytes| {
+            scope.raw(bytes);
+            Ok(())
+        })
+    }
+}
+
+/// A message of one extension and nothing else.
+struct Alone<'e, E, S: Shape> {
+    extension: &'e Extension<E, S>,
+    value: &'e S::Set,
+}
+
+impl<E, S: Shape> Encode for Alone<'_, E, S> {
+    fn encode_fields(&self, out: &mut Encoder<'_>) {
+        S::put(out, self.extension.number, self.value);
     }
 }
 
@@ -150,11 +162,13 @@ pub trait Extendable: Sized {
     /// If `value` is longer than 2^31-1 bytes or nested deeper than readers go.
     fn set_extension<S: Shape>(&mut self, extension: &Extension<Self, S>, value: &S::Set) {
         self.clear_extension(extension);
-        let mut out = Encoder::spilling(&mut []);
-        S::put(&mut out, extension.number, value);
-        match out.written() {
-            Ok(encoded) => self.unknown_fields_mut().push_encoded(encoded),
-            Err(error) => panic!("{error}"),
+        let unknown = self.unknown_fields_mut();
+        let done = encoded(&Alone { extension, value }, false, |bytes| {
+            unknown.push_encoded(bytes);
+            Ok(())
+        });
+        if let Err(error) = done {
+            panic!("{error}");
         }
     }
 

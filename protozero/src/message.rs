@@ -35,7 +35,7 @@ use crate::decode::DecodeContext;
 use crate::encode::{Scope, Sink, StreamOf};
 pub use crate::enumeration::{Enumeration, debug_enum};
 use crate::error::{DecodeError, WriteError};
-use crate::owned::{Encode, Encoder, Merge, frame, merge_all};
+use crate::owned::{Encode, Merge, count, encoded, fill, frame, merge_all, to_vec};
 
 /// What decoding may allocate for the structs of nested messages, in bytes per byte of input.
 ///
@@ -45,9 +45,6 @@ const GROWTH_MAX: usize = 512;
 
 /// What decoding may allocate for nested messages whatever the size of the input, in bytes.
 const GROWTH_FREE: usize = 4 << 20;
-
-/// Messages up to this size are encoded on the stack first, in bytes.
-const SCRATCH_LEN: usize = 512;
 
 /// A place to append encoded messages to.
 pub trait Output {
@@ -87,9 +84,7 @@ macro_rules! encoding {
         /// Bytes of the encoding of this message.
         #[must_use]
         fn encoded_len(&self) -> usize {
-            let mut out = Encoder::counting();
-            self.encode_fields(&mut out);
-            out.len()
+            count(self)
         }
 
         /// The encoding of this message.
@@ -98,10 +93,7 @@ macro_rules! encoding {
         /// [`WriteError::TooLong`] if it has more than 2^31-1 bytes, [`WriteError::TooDeep`] if it
         /// is nested deeper than readers go.
         fn try_encode_to_vec(&self) -> Result<Vec<u8>, WriteError> {
-            let mut scratch = [0; SCRATCH_LEN];
-            let mut out = Encoder::spilling(&mut scratch);
-            self.encode_fields(&mut out);
-            out.into_vec()
+            to_vec(self, false)
         }
 
         /// The encoding of this message.
@@ -123,10 +115,7 @@ macro_rules! encoding {
         /// As [`try_encode_to_vec`](Self::try_encode_to_vec), and those of the output; nothing is
         /// appended then.
         fn encode(&self, output: &mut impl Output) -> Result<(), WriteError> {
-            let mut scratch = [0; SCRATCH_LEN];
-            let mut out = Encoder::spilling(&mut scratch);
-            self.encode_fields(&mut out);
-            output.append(out.written()?)
+            encoded(self, false, |bytes| output.append(bytes))
         }
 
         /// Writes the encoding of this message to the front of `buffer`; its length in bytes.
@@ -135,9 +124,11 @@ macro_rules! encoding {
         /// As [`try_encode_to_vec`](Self::try_encode_to_vec), and [`WriteError::Full`] if `buffer` is
         /// too short; what it holds then is unspecified.
         fn encode_to_slice(&self, buffer: &mut [u8]) -> Result<usize, WriteError> {
-            let mut out = Encoder::fixed(buffer);
-            self.encode_fields(&mut out);
-            out.into_front()
+            let len = fill(self, false, buffer)?;
+            let capacity = buffer.len();
+            let at = capacity.checked_sub(len).ok_or(WriteError::Full { capacity })?;
+            buffer.copy_within(at.., 0);
+            Ok(len)
         }
 
         /// Writes all fields into the open message `scope`.
@@ -146,11 +137,10 @@ macro_rules! encoding {
         /// As [`try_encode_to_vec`](Self::try_encode_to_vec); nothing is written then. Errors of the
         /// stream are reported by the stream.
         fn encode_into(&self, scope: &mut Scope<'_>) -> Result<(), WriteError> {
-            let mut scratch = [0; SCRATCH_LEN];
-            let mut out = Encoder::spilling(&mut scratch);
-            self.encode_fields(&mut out);
-            scope.raw(out.written()?);
-            Ok(())
+            encoded(self, false, |bytes| {
+                scope.raw(bytes);
+                Ok(())
+            })
         }
 
         /// Appends the length of this message, as a varint, and the message.
@@ -158,11 +148,7 @@ macro_rules! encoding {
         /// # Errors
         /// As [`encode`](Self::encode).
         fn encode_length_delimited(&self, output: &mut impl Output) -> Result<(), WriteError> {
-            let mut scratch = [0; SCRATCH_LEN];
-            let mut out = Encoder::spilling(&mut scratch);
-            self.encode_fields(&mut out);
-            out.frame()?;
-            output.append(out.written()?)
+            encoded(self, true, |bytes| output.append(bytes))
         }
 
         /// The length of this message, as a varint, and the message.
@@ -171,9 +157,8 @@ macro_rules! encoding {
         /// As [`encode_to_vec`](Self::encode_to_vec).
         #[must_use]
         fn encode_length_delimited_to_vec(&self) -> Vec<u8> {
-            let mut bytes = Vec::new();
-            match self.encode_length_delimited(&mut bytes) {
-                Ok(()) => bytes,
+            match to_vec(self, true) {
+                Ok(bytes) => bytes,
                 Err(error) => panic!("{error}"),
             }
         }

@@ -59,6 +59,13 @@ impl<'a> Reader<'a> {
     /// has another one's end or is nested too deeply.
     #[inline]
     pub fn next_field(&mut self) -> Result<Option<Field<'a>>, DecodeError> {
+        self.advance()
+    }
+
+    /// [`Reader::next_field`] for loops that take fields to pieces at once: as part of them it keeps
+    /// the pieces in registers.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self) -> Result<Option<Field<'a>>, DecodeError> {
         let start = self.rest;
         if start.is_empty() {
             return Ok(None);
@@ -78,7 +85,7 @@ impl<'a> Reader<'a> {
 
 /// The field that begins at `start`, of which `tag` was read and `rest` follows it; and the bytes
 /// after the field.
-#[inline]
+#[inline(always)]
 pub(super) fn field<'a>(start: &'a [u8], tag: u32, rest: &'a [u8]) -> take::Taken<'a, Field<'a>> {
     let (value, rest) = match tag & 7 {
         tag::VARINT => take::varint(rest).map(|(v, rest)| (Value::Varint(v), rest))?,

@@ -1,14 +1,17 @@
 //! The buffer owned messages are encoded into, filled from its end.
 //!
 //! ```text
-//!   free                            at        written so far
-//!  |  .  .  .  .  .  .  .  .  .  .  |tag|len|body ........ |   <- a nested message: its body first,
-//!  0                                                        end   then its length, then its tag
+//!   free                                  written so far
+//!  |  .  .  .  .  .  .  .  .  .  .  .  . |tag|len|body ........ |   <- a nested message: its body
+//!  0                                                          end      first, then length, then tag
 //! ```
 //!
 //! An owned message is complete before its first byte is written, so it can be gone through from its
 //! last field to its first. When a nested message's tag is due, its length is the number of bytes
 //! written since: no second pass over the message, no cached sizes, and always the shortest length.
+//!
+//! A buffer that turns out too short costs what is in it; from there on bytes are counted only, and
+//! the message is gone through again with a buffer of just that length.
 
 use alloc::vec::Vec;
 
@@ -16,274 +19,197 @@ use crate::decode::limits::DEPTH_MAX;
 use crate::error::WriteError;
 use crate::wire::{tag, varint};
 
+use super::Encode;
+
 /// Longest message, string or bytes (protobuf's own limit).
 const BYTES_MAX: usize = i32::MAX as usize;
 
-/// Bytes a field of a number takes at most: two varints.
-const STEP: usize = 8;
-
-enum Buffer<'b> {
-    Heap(Vec<u8>),
-    /// Goes on in the heap when it is full.
-    Scratch(&'b mut [u8]),
-    /// Ends with an error when it is full.
-    Fixed(&'b mut [u8]),
-    /// Bytes are counted and forgotten.
-    Count,
-}
+/// Messages up to this size are encoded on the stack first, in bytes.
+const SCRATCH_LEN: usize = 512;
 
 /// Takes fields from the last to the first.
 pub struct Encoder<'b> {
-    buffer: Buffer<'b>,
-    /// Bytes written, or counted.
-    len: usize,
+    /// The part of the buffer in front of what is written.
+    free: &'b mut [u8],
+    /// Bytes of the buffer; none once it was too short.
+    capacity: usize,
+    /// Bytes that were counted only.
+    counted: usize,
     /// Messages open around the one being written.
     depth: u32,
     error: Option<WriteError>,
 }
 
 impl<'b> Encoder<'b> {
-    fn new(buffer: Buffer<'b>) -> Self {
-        Self { buffer, len: 0, depth: 0, error: None }
+    /// Fills `buffer` from its end.
+    #[inline]
+    pub(crate) fn new(buffer: &'b mut [u8]) -> Self {
+        let capacity = buffer.len();
+        Self { free: buffer, capacity, counted: 0, depth: 0, error: None }
     }
 
-    /// Begins in `scratch` and goes on in the heap.
-    pub fn spilling(scratch: &'b mut [u8]) -> Self {
-        Self::new(Buffer::Scratch(scratch))
-    }
-
-    /// Stays within `buffer`.
-    pub fn fixed(buffer: &'b mut [u8]) -> Self {
-        Self::new(Buffer::Fixed(buffer))
-    }
-
-    /// Counts bytes only.
-    pub fn counting() -> Self {
-        Self::new(Buffer::Count)
-    }
-
-    /// Bytes written so far.
+    /// Bytes written and counted so far.
     #[inline]
     pub fn len(&self) -> usize {
-        self.len
+        (self.capacity - self.free.len()).saturating_add(self.counted)
     }
 
     /// Notes an error; the first one is reported.
     #[cold]
     #[inline(never)]
-    pub fn fail(&mut self, error: WriteError) {
+    fn fail(&mut self, error: WriteError) {
         self.error.get_or_insert(error);
     }
 
-    /// What was written.
+    /// Bytes of the message, whether or not they fit the buffer.
     ///
     /// # Errors
     /// The first error.
-    pub fn written(&mut self) -> Result<&[u8], WriteError> {
-        self.check()?;
-        let len = self.len;
-        let bytes = self.bytes();
-        Ok(bytes.len().checked_sub(len).and_then(|at| bytes.get(at..)).unwrap_or_default())
-    }
-
-    /// What was written, in a vector of its own.
-    ///
-    /// # Errors
-    /// The first error.
-    pub fn into_vec(mut self) -> Result<Vec<u8>, WriteError> {
-        self.check()?;
-        match self.buffer {
-            Buffer::Heap(mut bytes) => {
-                let at = bytes.len().saturating_sub(self.len);
-                bytes.copy_within(at.., 0);
-                bytes.truncate(self.len);
-                Ok(bytes)
-            }
-            _ => self.written().map(<[u8]>::to_vec),
-        }
-    }
-
-    /// Moves what was written to the front of the fixed buffer; its length.
-    ///
-    /// # Errors
-    /// The first error.
-    pub fn into_front(mut self) -> Result<usize, WriteError> {
-        self.check()?;
-        let len = self.len;
-        let bytes = self.bytes();
-        let at = bytes.len().saturating_sub(len);
-        bytes.copy_within(at.., 0);
-        Ok(len)
-    }
-
-    /// # Errors
-    /// The first error.
-    pub fn check(&self) -> Result<(), WriteError> {
+    fn finish(self) -> Result<usize, WriteError> {
         match self.error {
             Some(error) => Err(error),
-            None if self.len > BYTES_MAX => Err(WriteError::TooLong { len: self.len as u64 }),
-            None => Ok(()),
+            None if self.len() > BYTES_MAX => Err(WriteError::TooLong { len: self.len() as u64 }),
+            None => Ok(self.len()),
         }
-    }
-
-    #[inline(always)]
-    fn bytes(&mut self) -> &mut [u8] {
-        match &mut self.buffer {
-            Buffer::Heap(bytes) => bytes,
-            Buffer::Scratch(bytes) | Buffer::Fixed(bytes) => bytes,
-            Buffer::Count => &mut [],
-        }
-    }
-
-    /// The last `room` of the free bytes, if there are so many.
-    #[inline(always)]
-    fn free(&mut self, room: usize) -> Option<&mut [u8]> {
-        let len = self.len;
-        let bytes = self.bytes();
-        let at = bytes.len().checked_sub(len)?;
-        bytes.get_mut(at.checked_sub(room)?..at)
-    }
-
-    /// Makes room for `room` bytes; false if what follows is only counted.
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, room: usize) -> bool {
-        let capacity = match &self.buffer {
-            Buffer::Heap(bytes) => bytes.len(),
-            Buffer::Scratch(bytes) => bytes.len(),
-            Buffer::Fixed(bytes) => {
-                let capacity = bytes.len();
-                self.buffer = Buffer::Count;
-                self.fail(WriteError::Full { capacity });
-                return false;
-            }
-            Buffer::Count => return false,
-        };
-        let needed = self.len.saturating_add(room);
-        if needed > BYTES_MAX {
-            self.buffer = Buffer::Count;
-            self.fail(WriteError::TooLong { len: needed as u64 });
-            return false;
-        }
-        let mut new = alloc::vec![0; needed.max(capacity.saturating_mul(2)).max(256)];
-        let (len, at) = (self.len, new.len() - self.len);
-        let old = self.bytes();
-        new[at..].copy_from_slice(&old[old.len() - len..]);
-        self.buffer = Buffer::Heap(new);
-        true
     }
 
     /// Puts `bytes` in front of what was written.
-    #[inline(never)]
+    #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {
-        if self.free(bytes.len()).is_some() || self.grow(bytes.len()) {
-            if let Some(free) = self.free(bytes.len()) {
-                free.copy_from_slice(bytes);
+        match self.free.len().checked_sub(bytes.len()) {
+            Some(at) => {
+                let (free, into) = core::mem::take(&mut self.free).split_at_mut(at);
+                into.copy_from_slice(bytes);
+                self.free = free;
             }
+            None => self.count(bytes.len()),
         }
-        self.len = self.len.saturating_add(bytes.len());
     }
 
-    /// Puts `LEN` bytes in front.
+    /// Counts bytes, and gives up those written: the buffer is too short.
+    #[inline(never)]
+    fn count(&mut self, len: usize) {
+        self.counted = self.len().saturating_add(len);
+        self.capacity = 0;
+        self.free = &mut [];
+    }
+
+    /// Puts the low `len` bytes of `word` in front: at most eight, and zeros above them.
     #[inline(always)]
-    fn bare_fixed<const LEN: usize>(&mut self, bytes: [u8; LEN]) {
-        match self.free(LEN) {
-            Some(free) => {
-                free.copy_from_slice(&bytes);
-                self.len += LEN;
-            }
-            None => self.raw(&bytes),
+    fn word(&mut self, word: u64, len: usize) {
+        let Some(rest) = self.free.len().checked_sub(8) else { return self.narrow(word, len) };
+        let free = core::mem::take(&mut self.free);
+        if let Some(last) = free[rest..].first_chunk_mut::<8>() {
+            // They are stored to end where the written ones begin; the zeros in front stay free.
+            *last = (word << (64 - 8 * len)).to_le_bytes();
         }
+        self.free = &mut free[..rest + 8 - len];
+    }
+
+    /// As [`Encoder::word`], where less than eight bytes are free.
+    #[inline(never)]
+    fn narrow(&mut self, word: u64, len: usize) {
+        self.raw(&word.to_le_bytes()[..len]);
+    }
+
+    /// Puts a tag and a varint in front.
+    #[inline(always)]
+    fn tagged(&mut self, tag: u32, value: u64) {
+        // Most numbers are small, and so are most values.
+        if tag < 0x80 && value < 0x80 && self.free.len() >= 2 {
+            let at = self.free.len() - 2;
+            let (free, last) = core::mem::take(&mut self.free).split_at_mut(at);
+            last.copy_from_slice(&[tag as u8, value as u8]);
+            self.free = free;
+            return;
+        }
+        self.tagged_wide(tag, value);
+    }
+
+    #[inline(never)]
+    fn tagged_wide(&mut self, tag: u32, value: u64) {
+        if self.capacity == 0 {
+            return self.count(varint::len(value) + varint::len(u64::from(tag)));
+        }
+        self.bare_varint(value);
+        self.bare_varint(u64::from(tag));
+    }
+
+    /// Puts a varint in front.
+    #[inline(always)]
+    pub fn bare_varint(&mut self, value: u64) {
+        if value < 0x80 {
+            return self.byte(value as u8);
+        }
+        if value >> 56 != 0 {
+            return self.wide(value);
+        }
+        let (word, len) = varint::word(value);
+        self.word(word, len);
+    }
+
+    #[inline(always)]
+    fn byte(&mut self, byte: u8) {
+        match core::mem::take(&mut self.free).split_last_mut() {
+            Some((last, free)) => {
+                *last = byte;
+                self.free = free;
+            }
+            None => self.count(1),
+        }
+    }
+
+    #[inline(never)]
+    fn wide(&mut self, value: u64) {
+        let (word, tail, len) = varint::wide(value);
+        self.word(u64::from(tail), len - 8);
+        self.word(word, 8);
     }
 
     /// Puts four bytes in front.
     #[inline]
     pub fn bare_fixed32(&mut self, value: u32) {
-        self.bare_fixed(value.to_le_bytes());
+        self.raw(&value.to_le_bytes());
     }
 
     /// Puts eight bytes in front.
     #[inline]
     pub fn bare_fixed64(&mut self, value: u64) {
-        self.bare_fixed(value.to_le_bytes());
-    }
-
-    /// Puts a varint in front.
-    #[inline]
-    pub fn bare_varint(&mut self, value: u64) {
-        if value >= 1 << 56 {
-            return self.wide_varint(value);
-        }
-        let (word, len) = varint::word(value);
-        match self.free(STEP) {
-            // Its bytes end where the written ones begin; the zeros before it are still free.
-            Some(free) => {
-                free.copy_from_slice(&(word << (64 - 8 * len)).to_le_bytes());
-                self.len += len;
-            }
-            None => self.narrow_varint(word, len),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn narrow_varint(&mut self, word: u64, len: usize) {
-        self.raw(&word.to_le_bytes()[..len]);
-    }
-
-    #[inline(never)]
-    fn wide_varint(&mut self, value: u64) {
-        let mut out = [0; varint::LEN_MAX];
-        let len = varint::encode(value, &mut out);
-        self.raw(&out[..len]);
+        self.raw(&value.to_le_bytes());
     }
 
     /// Puts a tag in front.
     #[inline]
     pub fn tag(&mut self, number: u32, wire_type: u32) {
-        self.bare_varint(u64::from(tag::tag(number, wire_type)));
+        let tag = tag::tag(number, wire_type);
+        self.bare_varint(u64::from(tag));
     }
 
     /// A varint field.
-    #[inline(never)]
+    #[inline]
     pub fn varint(&mut self, number: u32, value: u64) {
-        self.bare_varint(value);
-        self.tag(number, tag::VARINT);
+        self.tagged(tag::tag(number, tag::VARINT), value);
     }
 
     /// A four-byte field.
-    #[inline(never)]
+    #[inline]
     pub fn fixed32(&mut self, number: u32, value: u32) {
-        self.bare_fixed(value.to_le_bytes());
+        self.bare_fixed32(value);
         self.tag(number, tag::FIXED32);
     }
 
     /// An eight-byte field.
-    #[inline(never)]
+    #[inline]
     pub fn fixed64(&mut self, number: u32, value: u64) {
-        self.bare_fixed(value.to_le_bytes());
+        self.bare_fixed64(value);
         self.tag(number, tag::FIXED64);
     }
 
     /// A field with a length.
-    #[inline(never)]
+    #[inline]
     pub fn field(&mut self, number: u32, bytes: &[u8]) {
-        if bytes.len() > BYTES_MAX {
-            self.fail(WriteError::TooLong { len: bytes.len() as u64 });
-        }
         self.raw(bytes);
-        self.bare_varint(bytes.len() as u64);
-        self.tag(number, tag::LEN);
-    }
-
-    /// Puts the length of all that was written in front of it.
-    ///
-    /// # Errors
-    /// The first error.
-    pub fn frame(&mut self) -> Result<(), WriteError> {
-        self.check()?;
-        self.bare_varint(self.len as u64);
-        Ok(())
+        self.length(number, bytes.len());
     }
 
     /// Begins, at its end, a message inside this one; the place to hand to [`Encoder::close`]. None
@@ -295,31 +221,95 @@ impl<'b> Encoder<'b> {
             return None;
         }
         self.depth += 1;
-        Some(self.len)
+        Some(self.len())
     }
 
     /// Puts length and tag in front of all that was written since `end`.
-    #[inline(never)]
+    #[inline]
     pub fn close(&mut self, number: u32, end: usize) {
         self.depth -= 1;
         self.run(number, end);
     }
 
     /// As [`Encoder::close`] for what is no message.
-    #[inline(never)]
+    #[inline]
     pub fn run(&mut self, number: u32, end: usize) {
-        let len = self.len - end;
+        self.length(number, self.len().saturating_sub(end));
+    }
+
+    #[inline]
+    fn length(&mut self, number: u32, len: usize) {
         if len > BYTES_MAX {
             self.fail(WriteError::TooLong { len: len as u64 });
         }
-        self.bare_varint(len as u64);
-        self.tag(number, tag::LEN);
+        self.tagged(tag::tag(number, tag::LEN), len as u64);
     }
 
     /// Ends, at its beginning, a group opened by [`Encoder::open`] after its end tag was written.
-    #[inline(never)]
+    #[inline]
     pub fn close_group(&mut self, number: u32) {
         self.depth -= 1;
         self.tag(number, tag::BEGIN_GROUP);
     }
+}
+
+/// Bytes of `message`, errors aside.
+pub(crate) fn count(message: &impl Encode) -> usize {
+    let mut out = Encoder::new(&mut []);
+    message.encode_fields(&mut out);
+    out.len()
+}
+
+/// Encodes `message` and, if `framed`, its length in front, into the end of `buffer`; the bytes that
+/// takes, which may be more than the buffer has.
+///
+/// # Errors
+/// [`WriteError::TooLong`], [`WriteError::TooDeep`].
+pub(crate) fn fill(
+    message: &impl Encode,
+    framed: bool,
+    buffer: &mut [u8],
+) -> Result<usize, WriteError> {
+    let mut out = Encoder::new(buffer);
+    message.encode_fields(&mut out);
+    if framed {
+        out.bare_varint(out.len() as u64);
+    }
+    out.finish()
+}
+
+/// Hands the encoding of `message` to `then`.
+///
+/// # Errors
+/// As [`fill`], and those of `then`.
+pub(crate) fn encoded<T>(
+    message: &impl Encode,
+    framed: bool,
+    then: impl FnOnce(&[u8]) -> Result<T, WriteError>,
+) -> Result<T, WriteError> {
+    let mut scratch = [0; SCRATCH_LEN];
+    let len = fill(message, framed, &mut scratch)?;
+    match SCRATCH_LEN.checked_sub(len) {
+        Some(at) => then(&scratch[at..]),
+        None => {
+            let mut bytes = alloc::vec![0; len];
+            fill(message, framed, &mut bytes)?;
+            then(&bytes)
+        }
+    }
+}
+
+/// The encoding of `message`, in a vector of just that length.
+///
+/// # Errors
+/// As [`fill`].
+pub(crate) fn to_vec(message: &impl Encode, framed: bool) -> Result<Vec<u8>, WriteError> {
+    let mut scratch = [0; SCRATCH_LEN];
+    let len = fill(message, framed, &mut scratch)?;
+    if let Some(at) = SCRATCH_LEN.checked_sub(len) {
+        return Ok(scratch[at..].to_vec());
+    }
+    let mut bytes = alloc::vec![0; len];
+    fill(message, framed, &mut bytes)?;
+    Ok(bytes)
 }

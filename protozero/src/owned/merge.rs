@@ -9,10 +9,13 @@ use crate::error::DecodeError;
 use crate::message::Enumeration;
 use crate::unknown::UnknownFields;
 
-/// A value that costs memory before it has a single field, charged here.
-fn fresh<K: Kind>(context: DecodeContext<'_>) -> Result<K::Owned, DecodeError> {
-    context.grow(K::FOOTPRINT).map_err(|kind| kind.at(0))?;
-    Ok(K::Owned::default())
+/// Values up to this size cost no more than a fair multiple of their encoding, in bytes.
+const FAIR: usize = 64;
+
+/// A message costs memory before it has a single field, charged here.
+#[inline]
+fn charge<K: Kind>(context: DecodeContext<'_>) -> Result<(), DecodeError> {
+    if K::FOOTPRINT > FAIR { context.grow(K::FOOTPRINT).map_err(|kind| kind.at(0)) } else { Ok(()) }
 }
 
 /// Reads a field that is always there.
@@ -26,6 +29,7 @@ pub fn merge_single<'a, K: Read<'a>>(
 }
 
 /// Reads a field that may be absent.
+#[inline]
 pub fn merge_optional<'a, K: Read<'a>>(
     slot: &mut Option<K::Owned>,
     field: &Field<'a>,
@@ -34,26 +38,29 @@ pub fn merge_optional<'a, K: Read<'a>>(
     if let Some(old) = slot {
         return K::merge(old, field, context);
     }
-    let mut new = fresh::<K>(context)?;
-    let understood = K::merge(&mut new, field, context)?;
-    if understood {
-        *slot = Some(new);
+    charge::<K>(context)?;
+    let merged = K::merge(slot.insert(K::Owned::default()), field, context);
+    if merged != Ok(true) {
+        *slot = None;
     }
-    Ok(understood)
+    merged
 }
 
 /// Reads an element that stands alone.
+#[inline]
 pub fn merge_repeated<'a, K: Read<'a>>(
     slot: &mut Vec<K::Owned>,
     field: &Field<'a>,
     context: DecodeContext<'_>,
 ) -> Result<bool, DecodeError> {
-    let mut new = fresh::<K>(context)?;
-    let understood = K::merge(&mut new, field, context)?;
-    if understood {
-        slot.push(new);
+    charge::<K>(context)?;
+    slot.push(K::Owned::default());
+    let Some(last) = slot.last_mut() else { return Ok(false) };
+    let merged = K::merge(last, field, context);
+    if merged != Ok(true) {
+        slot.pop();
     }
-    Ok(understood)
+    merged
 }
 
 /// Reads an element or a packed run: both spellings are legal, whichever the schema names.
@@ -105,7 +112,8 @@ pub fn merge_variant<'a, K: Read<'a>, O>(
     if let Some(old) = slot.as_mut().and_then(open) {
         return K::merge(old, field, context);
     }
-    let mut new = fresh::<K>(context)?;
+    charge::<K>(context)?;
+    let mut new = K::Owned::default();
     let understood = K::merge(&mut new, field, context)?;
     if understood {
         *slot = Some(wrap(new));
@@ -114,18 +122,26 @@ pub fn merge_variant<'a, K: Read<'a>, O>(
 }
 
 /// Keeps a field that was not understood.
+#[inline]
 pub fn keep(
     understood: Result<bool, DecodeError>,
     unknown: &mut UnknownFields,
     field: &Field<'_>,
 ) -> Result<(), DecodeError> {
     if !understood? {
-        unknown.push(field);
+        keep_slow(unknown, field.raw);
     }
     Ok(())
 }
 
+#[cold]
+#[inline(never)]
+fn keep_slow(unknown: &mut UnknownFields, raw: &[u8]) {
+    unknown.push_encoded(raw);
+}
+
 /// Passes over a field that was not understood.
+#[inline]
 pub fn forget(understood: Result<bool, DecodeError>) -> Result<(), DecodeError> {
     understood.map(drop)
 }

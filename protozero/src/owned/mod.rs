@@ -26,6 +26,7 @@ pub use core::option::Option::{None, Some};
 pub use core::result::Result::Ok;
 
 pub use encoder::Encoder;
+pub(crate) use encoder::{count, encoded, fill, to_vec};
 pub use map::{Map, merge_map, put_map};
 pub use merge::{
     forget, keep, merge_enums, merge_oneof, merge_optional, merge_packed, merge_repeated,

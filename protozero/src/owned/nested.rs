@@ -108,7 +108,7 @@ pub(crate) fn merge_all<'a, M: Merge<'a>>(
     let mut reader = Reader::new(bytes);
     loop {
         let start = reader.position();
-        let Some(field) = reader.next_field()? else { return Ok(()) };
+        let Some(field) = reader.advance()? else { return Ok(()) };
         slot.merge_field(field, context).map_err(|error| error.kind.at(start + error.offset))?;
     }
 }
