@@ -7,7 +7,7 @@ use super::schema::{FieldData, Schema, Type};
 use super::value::Value;
 use super::{DynamicMessage, message_set};
 use crate::error::WriteError;
-use crate::owned::Encoder;
+use crate::owned::{Encode, Encoder, count, to_vec};
 use crate::wire::{tag, zigzag};
 
 impl DynamicMessage {
@@ -18,10 +18,7 @@ impl DynamicMessage {
     /// [`WriteError`] if it has more than 2^31-1 bytes, or more levels than 100, which only
     /// swapped messages have.
     pub fn try_encode(&self) -> Result<Vec<u8>, WriteError> {
-        let mut scratch = [0; 512];
-        let mut out = Encoder::spilling(&mut scratch);
-        self.encode_before(&self.descriptor.pool.0, &mut out);
-        out.into_vec()
+        to_vec(self, false)
     }
 
     /// The same, for messages that have an encoding.
@@ -48,9 +45,7 @@ impl DynamicMessage {
     /// Bytes of the encoding.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
-        let mut out = Encoder::counting();
-        self.encode_before(&self.descriptor.pool.0, &mut out);
-        out.len()
+        count(self)
     }
 
     fn encode_before(&self, schema: &Schema, out: &mut Encoder<'_>) {
@@ -63,6 +58,12 @@ impl DynamicMessage {
                 _ => field(schema, data, value, out),
             }
         }
+    }
+}
+
+impl Encode for DynamicMessage {
+    fn encode_fields(&self, out: &mut Encoder<'_>) {
+        self.encode_before(&self.descriptor.pool.0, out);
     }
 }
 
