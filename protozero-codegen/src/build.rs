@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fmt, fs, io};
 
-use crate::{Config, Error, Faces, OutputFile, Source, generate, syntax};
+use crate::{Config, Error, Faces, OutputFile, Source, generate, plugin, syntax};
 
 /// Generates code for `protos`, which are found below `includes`, into `OUT_DIR`; its `mod.rs` is to
 /// be included. Tells cargo what to watch.
@@ -32,7 +32,8 @@ pub fn compile(
 }
 
 /// Why nothing was built.
-#[derive(Debug)]
+///
+/// `Debug` is the same text as `Display`: it is what a build script that fails shows.
 #[non_exhaustive]
 pub enum BuildError {
     /// Something is wrong with the schema.
@@ -63,6 +64,12 @@ impl fmt::Display for BuildError {
             }
             Self::NoOutDir => f.write_str("OUT_DIR is not set"),
         }
+    }
+}
+
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -112,6 +119,15 @@ impl Build {
     pub fn open_enums(mut self, open: bool) -> Self {
         self.config.open_enums = open;
         self
+    }
+
+    /// One option as the command and the plugin take it: `faces=writer+reader`, `root=crate::x`, ...
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn option(mut self, option: &str) -> Result<Self, String> {
+        plugin::set(&mut self.config, option)?;
+        Ok(self)
     }
 
     /// Any other choice; sources are filled in.

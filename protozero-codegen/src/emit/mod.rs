@@ -101,6 +101,18 @@ impl Context<'_> {
         quote! {
             #![doc = #summary]
             #(#![doc = #more])*
+            // Names are the schema's, and not everybody uses all of them.
+            #![allow(
+                clippy::all,
+                clippy::pedantic,
+                dead_code,
+                deprecated,
+                missing_docs,
+                non_camel_case_types,
+                non_snake_case,
+                non_upper_case_globals,
+                unused_imports
+            )]
             #rt
             #descriptors
             #items
@@ -224,17 +236,11 @@ pub(crate) fn rt_packed(kind: Kind) -> Ident {
     format_ident!("packed_{}", kind.keyword())
 }
 
-/// A comment as doc attributes.
+/// A comment as doc attributes, and a warning for who uses it.
 pub(crate) fn docs(lines: &[String], deprecated: bool) -> TokenStream {
-    let mut lines: Vec<String> = lines.to_vec();
-    if deprecated {
-        if !lines.is_empty() {
-            lines.push(String::new());
-        }
-        lines.push("Deprecated.".to_owned());
-    }
     let lines = lines.iter().map(|l| if l.is_empty() { String::new() } else { format!(" {l}") });
-    quote! { #(#[doc = #lines])* }
+    let deprecated = deprecated.then(|| quote! { #[deprecated] });
+    quote! { #(#[doc = #lines])* #deprecated }
 }
 
 /// As [`docs`], with something to say when nothing was said.

@@ -1,0 +1,79 @@
+//! The code generator as a command.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use lexopt::{Arg, Parser, ValueExt};
+use protozero_codegen::{Build, BuildError};
+
+const HELP: &str = "\
+Writes protozero code for .proto files, and a mod.rs with all of it.
+
+usage: protozero-codegen [options] FILE.proto...
+
+  -I, --include DIR       where files and their imports are found; repeatable [.]
+  -o, --out DIR           where to write [.]
+      --faces A+B         of owned, writer, reader, service, descriptor; or all
+                          [owned+writer+reader+service]
+      --open-enums        take unknown numbers as values, whatever the schema says
+      --root PATH         module that mod.rs becomes, such as crate::schema;
+                          without it the code may be anywhere
+      --text-feature F    hide descriptors behind the cargo feature F
+      --feature PREFIX:F  hide the code of files below PREFIX behind F; repeatable
+  -h, --help              this text
+  -V, --version           the version
+";
+
+fn main() -> ExitCode {
+    match run(Parser::from_env()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(mut args: Parser) -> Result<(), Box<dyn std::error::Error>> {
+    let mut build = Build::new().cargo(false);
+    let (mut includes, mut protos) = (Vec::new(), Vec::new());
+    let mut out = PathBuf::from(".");
+    while let Some(arg) = args.next()? {
+        let option = match arg {
+            Arg::Short('I') | Arg::Long("include") => {
+                includes.push(PathBuf::from(args.value()?));
+                continue;
+            }
+            Arg::Short('o') | Arg::Long("out") => {
+                out = args.value()?.into();
+                continue;
+            }
+            Arg::Value(file) => {
+                protos.push(PathBuf::from(file));
+                continue;
+            }
+            Arg::Long("faces") => format!("faces={}", args.value()?.string()?),
+            Arg::Long("open-enums") => "open_enums".into(),
+            Arg::Long("root") => format!("root={}", args.value()?.string()?),
+            Arg::Long("text-feature") => format!("text_feature={}", args.value()?.string()?),
+            Arg::Long("feature") => format!("feature={}", args.value()?.string()?),
+            Arg::Short('h') | Arg::Long("help") => {
+                print!("{HELP}");
+                return Ok(());
+            }
+            Arg::Short('V') | Arg::Long("version") => {
+                println!("protozero-codegen {}", env!("CARGO_PKG_VERSION"));
+                return Ok(());
+            }
+            other => return Err(other.unexpected().into()),
+        };
+        build = build.option(&option)?;
+    }
+    if protos.is_empty() {
+        return Err(format!("no .proto given\n\n{HELP}").into());
+    }
+    if includes.is_empty() {
+        includes.push(".".into());
+    }
+    build.out_dir(out).compile(&protos, &includes).map_err(|e: BuildError| e.into())
+}

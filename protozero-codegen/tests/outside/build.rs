@@ -1,0 +1,29 @@
+//! The schema once for each mix of faces, in a folder each.
+
+use std::path::PathBuf;
+
+use protozero_codegen::{Build, BuildError};
+
+/// A folder, and the faces in it.
+const MIXES: [(&str, &str); 9] = [
+    ("writer", "writer"),
+    ("reader", "reader"),
+    ("owned", "owned"),
+    ("writer_reader", "writer+reader"),
+    ("writer_owned", "writer+owned"),
+    ("reader_owned", "reader+owned"),
+    ("owned_service", "owned+service"),
+    ("owned_descriptor", "owned+descriptor"),
+    ("all", "all"),
+];
+
+fn main() -> Result<(), BuildError> {
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
+    let protos = ["two.proto", "three.proto", "edition.proto", "zoo/deep/names.proto"];
+    for (folder, faces) in MIXES {
+        let build = Build::new().option(&format!("faces={faces}"));
+        build.unwrap_or_default().out_dir(out.join(folder)).compile(&protos, &["proto"])?;
+    }
+    // A project of one file needs no more than this.
+    protozero_codegen::compile(&["proto/three.proto"], &["proto"])
+}

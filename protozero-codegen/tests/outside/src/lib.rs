@@ -1,0 +1,23 @@
+//! Generated code of every mix of faces, as the build script of a project elsewhere makes it.
+
+#![deny(warnings)]
+#![forbid(unsafe_code)]
+
+macro_rules! mixes {
+    ($($mix:ident)*) => {$(
+        /// This mix of faces.
+        pub mod $mix {
+            include!(concat!(env!("OUT_DIR"), "/", stringify!($mix), "/mod.rs"));
+        }
+    )*};
+}
+
+mixes! { writer reader owned writer_reader writer_owned reader_owned owned_service owned_descriptor all }
+
+/// What the two lines of the documentation give.
+pub mod plain {
+    include!(concat!(env!("OUT_DIR"), "/mod.rs"));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+use protozero::{Enumeration, FixedSink, Message, Writer};
+
+use crate::all::{
+    Chosen, ChosenWriter, Everything, EverythingChoice, Lights, OptionWriter, Taste, edition,
+};
+use crate::plain::{Plain, PlainReader, PlainWriter};
+
+#[test]
+fn a_message_goes_around() {
+    let mut buffer = [0; 64];
+    let mut stream = FixedSink::stream(&mut buffer);
+    PlainWriter::from_scope(stream.root()).number(5).text("hi").inner().number(6);
+    let bytes = stream.finish().unwrap();
+    let plain = Plain::decode(bytes).unwrap();
+    assert_eq!((plain.number, plain.text.as_str()), (5, "hi"));
+    assert_eq!(PlainReader::new(bytes).number(), Ok(Some(5)));
+    assert_eq!(plain.encode_to_vec(), bytes);
+}
+
+#[test]
+fn editions_mean_what_they_say() {
+    let mut buffer = [0; 64];
+    let mut stream = FixedSink::stream(&mut buffer);
+    let mut writer = ChosenWriter::from_scope(stream.root());
+    writer.delimited().implicit(1);
+    writer.framed().implicit(2);
+    writer.packed([1, 2]);
+    drop(writer);
+    let bytes = stream.finish().unwrap();
+    assert_eq!(bytes, [0x4b, 8, 1, 0x4c, 0x42, 2, 8, 2, 0x32, 2, 1, 2]);
+    let chosen = Chosen::decode(bytes).unwrap();
+    assert_eq!(chosen.delimited.as_ref().map(|d| d.implicit), Some(1));
+    // Number 9 is no light: it stays, but not as one.
+    let closed = Chosen::decode(&[0x60, 9]).unwrap();
+    assert_eq!((closed.closed, closed.encode_to_vec().as_slice()), (None, &[0x60, 9][..]));
+    assert!(Lights::CLOSED && !edition::Open::CLOSED);
+    assert_eq!(Lights::from_name("RED"), Some(Lights(6)));
+    // Text that is not UTF-8 is refused only where the schema says so.
+    assert!(Chosen::decode(&[0x22, 1, 0xff]).is_err());
+    assert!(Chosen::decode(&[0x2a, 1, 0xff]).is_ok());
+    let added = Chosen::decode(&[0xa0, 6, 3]).unwrap();
+    assert_eq!(added.extension(&edition::ADDED), Ok(Some(3)));
+}
+
+#[test]
+fn defaults_and_groups_of_proto2() {
+    let mut all = Everything::default();
+    assert_eq!(all.a_string_or_default(), "it's\t\"here\"");
+    assert_eq!(all.a_bytes_or_default(), b"\xff\0x");
+    assert_eq!(all.a_taste_or_default(), Taste::ACID);
+    all.choice = Some(EverythingChoice::Chosen(Default::default()));
+    all.by_number.insert(-1, Taste::ODD);
+    assert_eq!(Everything::decode(&all.encode_to_vec()), Ok(all));
+}
+
+#[test]
+fn names_are_made_possible() {
+    let mut buffer = [0; 64];
+    let mut stream = FixedSink::stream(&mut buffer);
+    OptionWriter::from_scope(stream.root()).r#type(1).self_(2).r#async(3);
+    assert_eq!(stream.finish().unwrap(), [8, 1, 16, 2, 40, 3]);
+}
+
+#[test]
+fn services_know_who_streams() {
+    let flags = crate::all::kitchen::METHODS.map_flags();
+    assert_eq!(flags, [("Cook", false, false), ("Sample", true, true)]);
+}
+
+trait Flags {
+    fn map_flags(&self) -> Vec<(&'static str, bool, bool)>;
+}
+
+impl Flags for [protozero::rt::MethodInfo] {
+    fn map_flags(&self) -> Vec<(&'static str, bool, bool)> {
+        self.iter().map(|m| (m.name, m.client_streaming, m.streaming)).collect()
+    }
+}
