@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What the workspace is linted, tested and built with: the simulator is behind a feature.
-pub const FEATURES: [&str; 2] = ["--features", "tracing-core/testing"];
+pub const FEATURES: [&str; 2] = ["--features", "tracing-core/testing,protozero-codegen/cli"];
 
 /// The repository and the place for output: the terminal, or the log of one `ci` step.
 pub struct Ctx {

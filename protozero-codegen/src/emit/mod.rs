@@ -102,17 +102,7 @@ impl Context<'_> {
             #![doc = #summary]
             #(#![doc = #more])*
             // Names are the schema's, and not everybody uses all of them.
-            #![allow(
-                clippy::all,
-                clippy::pedantic,
-                dead_code,
-                deprecated,
-                missing_docs,
-                non_camel_case_types,
-                non_snake_case,
-                non_upper_case_globals,
-                unused_imports
-            )]
+            #![allow(clippy::all, dead_code, deprecated, missing_docs, nonstandard_style, unused_imports)]
             #rt
             #descriptors
             #items

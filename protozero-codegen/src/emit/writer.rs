@@ -21,7 +21,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let names = cx.names.message(id);
     let writer = ident(&names.writer);
     let full = message.path.full();
-    let mut taken = Taken::new(&["append_raw"]);
+    let mut taken = Taken::new(&["append_raw", "from_scope", "scope_mut"]);
     let plain: Vec<_> = message.fields.iter().map(|f| taken.take(f.name.clone())).collect();
     let setters =
         message.fields.iter().zip(plain).map(|(f, name)| setter(cx, f, &name, &mut taken));

@@ -85,6 +85,7 @@ fn looks_like_text(bytes: &[u8]) -> bool {
 }
 
 /// Adds what the command line says and what is always sent.
+#[allow(deprecated, reason = "older services still read them")]
 fn complete(config: &mut TraceConfig, record: &Record) -> Result<(), Failure> {
     if !config.activate_triggers.is_empty() {
         return Err(Failure::new("activate_triggers: triggers are not in this version"));

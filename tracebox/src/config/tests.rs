@@ -63,6 +63,7 @@ fn unknown_fields_pass_through() {
     assert_eq!(config.encode_to_vec(), bytes);
 }
 
+#[allow(deprecated, reason = "older services still read them")]
 #[test]
 fn what_is_always_sent() {
     let config = completed("duration_ms: 1", &record(Some("x"))).unwrap();

@@ -3,6 +3,14 @@
 //! `scalars.proto`.
 //!
 //! Every kind of field there is, in every label.
+#![allow(
+    clippy::all,
+    dead_code,
+    deprecated,
+    missing_docs,
+    nonstandard_style,
+    unused_imports
+)]
 use protozero::rt;
 use protozero::descriptor as d;
 /// An open enum with an alias.
@@ -66,8 +74,7 @@ pub struct Scalars {
     #[pb(bool, 2013, packed)] pub p_bool: Vec<bool>,
     #[pb(enumeration, 536870911, packed)] pub p_level: Vec<Level>,
     /// Gone.
-    ///
-    /// Deprecated.
+    #[deprecated]
     #[pb(int32, 18)] pub old: Option<i32>,
     /// Fields this build does not know, verbatim.
     #[pb(unknown)] pub unknown_fields: protozero::UnknownFields,

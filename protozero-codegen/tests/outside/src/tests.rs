@@ -1,4 +1,4 @@
-use protozero::{Enumeration, FixedSink, Message, Writer};
+use protozero::{Enumeration, Extendable, FixedSink, Message, Writer};
 
 use crate::all::{
     Chosen, ChosenWriter, Everything, EverythingChoice, Lights, OptionWriter, Taste, edition,

@@ -248,6 +248,7 @@ fn check_unbuilt(config: &TraceConfig) -> Result<(), String> {
     Ok(())
 }
 
+#[allow(deprecated, reason = "older peers still send them")]
 fn notes(config: &TraceConfig) -> Vec<String> {
     let mut notes = Vec::new();
     for (index, buffer) in config.buffers.iter().enumerate() {

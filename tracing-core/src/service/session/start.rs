@@ -134,6 +134,7 @@ impl Service {
         self.say_disabled(client, &error);
     }
 
+    #[allow(deprecated, reason = "older peers still send them")]
     fn choose_uuid(&mut self, config: &TraceConfig) -> (i64, i64) {
         let asked = (config.trace_uuid_lsb.unwrap_or(0), config.trace_uuid_msb.unwrap_or(0));
         if asked != (0, 0) {

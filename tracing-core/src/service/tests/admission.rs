@@ -259,6 +259,7 @@ fn lockdown_mode() {
 }
 
 #[test]
+#[allow(deprecated, reason = "older peers still send them")]
 fn uuid_is_the_configs_or_random() {
     let mut shell = Shell::new();
     let asked =

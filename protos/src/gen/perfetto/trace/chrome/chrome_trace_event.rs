@@ -3,6 +3,14 @@
 //! `perfetto/trace/chrome/chrome_trace_event.proto`.
 //!
 //! Events of the browser from before track events.
+#![allow(
+    clippy::all,
+    dead_code,
+    deprecated,
+    missing_docs,
+    nonstandard_style,
+    unused_imports
+)]
 use protozero::rt;
 #[cfg(feature = "text")]
 use protozero::descriptor as d;
@@ -425,10 +433,10 @@ impl ChromeLegacyJsonTrace {
 /// `perfetto.protos.ChromeEventBundle`.
 #[derive(Clone, PartialEq, Debug, Default, protozero::Message)]
 pub struct ChromeEventBundle {
-    /// Deprecated.
+    #[deprecated]
     #[pb(message, 1, repeated)] pub trace_events: Vec<ChromeTraceEvent>,
     #[pb(message, 2, repeated)] pub metadata: Vec<ChromeMetadata>,
-    /// Deprecated.
+    #[deprecated]
     #[pb(message, 3, repeated)] pub string_table: Vec<ChromeStringTableEntry>,
     #[pb(string, 4, repeated)] pub legacy_ftrace_output: Vec<String>,
     #[pb(message, 5, repeated)] pub legacy_json_trace: Vec<ChromeLegacyJsonTrace>,
