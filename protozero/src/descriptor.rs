@@ -10,9 +10,18 @@ pub struct MessageDescriptor {
     pub name: &'static str,
     /// In order of declaration.
     pub fields: &'static [FieldDescriptor],
+    /// Extensions of it that were generated with it, by full name.
+    pub extensions: &'static [FieldDescriptor],
 }
 
 impl MessageDescriptor {
+    /// The same, with extensions.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn extended(self, extensions: &'static [FieldDescriptor]) -> Self {
+        Self { name: self.name, fields: self.fields, extensions }
+    }
+
     /// The field called `name`.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&'static FieldDescriptor> {
@@ -176,7 +185,7 @@ pub enum Kind {
 #[doc(hidden)]
 #[must_use]
 pub const fn message(name: &'static str, fields: &'static [FieldDescriptor]) -> MessageDescriptor {
-    MessageDescriptor { name, fields }
+    MessageDescriptor { name, fields, extensions: &[] }
 }
 
 #[doc(hidden)]

@@ -9,6 +9,7 @@
 //! However long the trace, there is one packet in memory. The output is the text of a `Trace`, with
 //! a comment in front of each packet, and can be read again as long as the schema knows all of it.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -110,14 +111,17 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     }
 }
 
-/// What a packet is, by the schema that was asked for.
+/// What a packet is, by the schema that was asked for: without a word, all of Perfetto's.
 fn packet_type(descriptors: Option<&OsString>) -> Result<MessageDescriptor, Failure> {
     const NAME: &str = "perfetto.protos.TracePacket";
-    let Some(path) = descriptors else {
-        return Ok(MessageDescriptor::from(protos::TracePacket::DESCRIPTOR));
+    let (shown, set) = match descriptors {
+        None => ("the schema of this program".into(), protos::FILE_DESCRIPTOR_SET.into()),
+        Some(path) => {
+            let shown = path.to_string_lossy();
+            let set = std::fs::read(path).context(format_args!("cannot read {shown}"))?;
+            (shown, Cow::from(set))
+        }
     };
-    let shown = path.to_string_lossy();
-    let set = std::fs::read(path).context(format_args!("cannot read {shown}"))?;
     let pool = Pool::decode(&set).context(format_args!("{shown} is no schema"))?;
     let packet = pool.message(NAME);
     packet.ok_or_else(|| Failure::new(format_args!("{shown} has no message {NAME}")))

@@ -17,24 +17,41 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let full = message.path.full();
     let cfg = cx.cfg_text();
     let fields = message.fields.iter().map(|f| {
-        let (gate, field) = (cx.gate(f), field(cx, f));
+        let (gate, field) = (cx.gate(f), field(cx, f, &f.name));
         let oneof = f.oneof.map(|oneof| {
             let name = &message.oneofs[oneof].name;
             quote! { .of(#name) }
         });
         quote! { #gate #field #oneof }
     });
+    let extensions: Vec<TokenStream> = extensions(cx, id).collect();
+    let extended = (!extensions.is_empty()).then(|| quote! { .extended(&[#(#extensions),*]) });
     quote! {
         #cfg
         impl #name {
             /// What the text format knows of this message.
-            pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(#full, &[#(#fields),*]);
+            pub const DESCRIPTOR: &'static d::MessageDescriptor =
+                &d::message(#full, &[#(#fields),*])#extended;
         }
     }
 }
 
-fn field(cx: &Context<'_>, f: &Field) -> TokenStream {
-    let (name, number) = (&f.name, Literal::u32_unsuffixed(f.number));
+/// Extensions of the message, wherever they are declared.
+fn extensions<'c>(cx: &'c Context<'_>, id: MessageId) -> impl Iterator<Item = TokenStream> + 'c {
+    let files = cx.schema.files.iter().filter(|file| file.emitted);
+    let nested = |id: &MessageId| cx.schema.messages[id.0].extensions.iter();
+    files
+        .flat_map(move |file| file.extensions.iter().chain(file.messages.iter().flat_map(nested)))
+        .filter(move |extension| extension.extendee == id)
+        .map(move |extension| {
+            let gate = cx.gate(&extension.field);
+            let field = field(cx, &extension.field, &extension.path.full());
+            quote! { #gate #field }
+        })
+}
+
+fn field(cx: &Context<'_>, f: &Field, name: &str) -> TokenStream {
+    let number = Literal::u32_unsuffixed(f.number);
     let presence = match f.label {
         Label::Implicit => quote! { .implicit() },
         Label::Required => quote! { .required() },

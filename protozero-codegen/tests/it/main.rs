@@ -14,3 +14,4 @@ mod differential;
 mod golden;
 mod semantics;
 mod sources;
+mod text;

@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 
 use super::pool::{MessageDescriptor, Pool};
 use super::schema::{
-    EnumData, FieldData, Label, MessageData, OneofData, Schema, Symbol, Type, group_like, json_name,
+    EnumData, FieldData, Label, MessageData, OneofData, Schema, Symbol, Type, group_like,
+    json_name, short,
 };
 use crate::descriptor::{self as fixed, Presence};
 
@@ -112,6 +113,9 @@ impl Builder {
                 for field in message.fields {
                     self.field(index, message.name, field);
                 }
+                for extension in message.extensions {
+                    self.extension(index, extension);
+                }
             }
             Found::Entry(kinds, utf8) => {
                 for (at, name) in ["key", "value"].into_iter().enumerate() {
@@ -141,6 +145,36 @@ impl Builder {
                 plain(parent, field.name, field.number, ty)
             }
         };
+        self.qualify(&mut data, scope, field);
+        let message = &mut self.schema.messages[parent as usize];
+        if let Some(name) = field.oneof {
+            let known = message.oneofs.iter().position(|oneof| *oneof.name == *name);
+            let oneof = known.unwrap_or(message.oneofs.len());
+            if known.is_none() {
+                message.oneofs.push(OneofData { name: name.into(), fields: Vec::new() });
+            }
+            message.oneofs[oneof].fields.push(message.fields.len() as u32);
+            data.oneof = Some(oneof as u32);
+        }
+        message.fields.push(data);
+    }
+
+    fn extension(&mut self, parent: u32, extension: &fixed::FieldDescriptor) {
+        let ty = self.ty(extension.kind);
+        let mut data = plain(parent, extension.name, extension.number, ty);
+        data.json_name = json_name(short(extension.name));
+        data.extension = true;
+        let scope = extension.name.rsplit_once('.').map_or("", |(scope, _)| scope);
+        self.qualify(&mut data, scope, extension);
+        let index = self.schema.extensions.len() as u32;
+        let name = String::from(extension.name);
+        self.schema.symbols.insert(name, Symbol::Extension(index));
+        self.schema.messages[parent as usize].extensions.insert(extension.number, index);
+        self.schema.extensions.push(data);
+    }
+
+    /// What a field is beside its type.
+    fn qualify(&self, data: &mut FieldData, scope: &str, field: &fixed::FieldDescriptor) {
         data.label = match (field.label, field.presence) {
             (fixed::Label::Repeated | fixed::Label::Packed, _) => Label::Repeated,
             (_, Presence::Required) => Label::Required,
@@ -153,19 +187,9 @@ impl Builder {
         data.utf8 = field.utf8;
         data.delimited = field.delimited && message && !data.map;
         if let (true, Type::Message(index)) = (data.delimited, data.ty) {
-            data.group_like = group_like(field.name, scope, &self.schema.message(index).full_name);
+            data.group_like =
+                group_like(short(field.name), scope, &self.schema.message(index).full_name);
         }
-        let message = &mut self.schema.messages[parent as usize];
-        if let Some(name) = field.oneof {
-            let known = message.oneofs.iter().position(|oneof| *oneof.name == *name);
-            let oneof = known.unwrap_or(message.oneofs.len());
-            if known.is_none() {
-                message.oneofs.push(OneofData { name: name.into(), fields: Vec::new() });
-            }
-            message.oneofs[oneof].fields.push(message.fields.len() as u32);
-            data.oneof = Some(oneof as u32);
-        }
-        message.fields.push(data);
     }
 }
 

@@ -38,7 +38,8 @@ static FIELDS: [FieldDescriptor; 20] = [
     repeated("names", 20, Kind::String),
 ];
 
-static NODE: MessageDescriptor = MessageDescriptor { name: "test.Node", fields: &FIELDS };
+static NODE: MessageDescriptor =
+    MessageDescriptor { name: "test.Node", fields: &FIELDS, extensions: &[] };
 
 pub(super) fn node() -> &'static MessageDescriptor {
     &NODE

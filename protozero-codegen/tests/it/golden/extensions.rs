@@ -123,20 +123,32 @@ rt::reader! {
 impl Base {
     /// What the text format knows of this message.
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "cases.ext.Base",
-        &[
-            d::optional("id", 1, d::Kind::Int32),
-            d::optional("name", 2, d::Kind::String).required(),
-            d::optional("part", 3, d::of!(BasePart)).delimited(),
-            d::repeated("shades", 4, d::enum_kind::<Shade>()),
-            d::optional("shade", 5, d::enum_kind::<Shade>()),
-            d::map("by_name", 6, &[d::Kind::String, d::enum_kind::<Shade>()]),
-            d::map("children", 7, &[d::Kind::Int32, d::of!(Base)]),
-            d::optional("other", 8, d::of!(Base)).of("pick"),
-            d::optional("choice", 9, d::of!(BaseChoice)).delimited().of("pick"),
-            d::optional("of", 10, d::enum_kind::<Shade>()).of("pick"),
-        ],
-    );
+            "cases.ext.Base",
+            &[
+                d::optional("id", 1, d::Kind::Int32),
+                d::optional("name", 2, d::Kind::String).required(),
+                d::optional("part", 3, d::of!(BasePart)).delimited(),
+                d::repeated("shades", 4, d::enum_kind::<Shade>()),
+                d::optional("shade", 5, d::enum_kind::<Shade>()),
+                d::map("by_name", 6, &[d::Kind::String, d::enum_kind::<Shade>()]),
+                d::map("children", 7, &[d::Kind::Int32, d::of!(Base)]),
+                d::optional("other", 8, d::of!(Base)).of("pick"),
+                d::optional("choice", 9, d::of!(BaseChoice)).delimited().of("pick"),
+                d::optional("of", 10, d::enum_kind::<Shade>()).of("pick"),
+            ],
+        )
+        .extended(
+            &[
+                d::optional("cases.ext.priority", 110, d::Kind::Int32),
+                d::packed("cases.ext.packed_ones", 111, d::Kind::Sint32),
+                d::repeated("cases.ext.lone_ones", 112, d::Kind::Sint32),
+                d::repeated("cases.ext.tags", 113, d::Kind::String),
+                d::optional("cases.ext.tint", 114, d::enum_kind::<Shade>()),
+                d::optional("cases.ext.tree", 500, d::of!(crate ::golden::Tree)),
+                d::optional("cases.ext.Scope.inner", 100, d::of!(Scope)),
+                d::repeated("cases.ext.Scope.bolt", 101, d::of!(ScopeBolt)).delimited(),
+            ],
+        );
 }
 
 /// A group: a message between two tags.

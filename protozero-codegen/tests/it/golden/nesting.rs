@@ -294,7 +294,8 @@ rt::reader! {
 impl Extended {
     /// What the text format knows of this message.
     pub const DESCRIPTOR: &'static d::MessageDescriptor = &d::message(
-        "cases.Extended",
-        &[],
-    );
+            "cases.Extended",
+            &[],
+        )
+        .extended(&[d::optional("cases.Extended.more", 100, d::Kind::Int32)]);
 }

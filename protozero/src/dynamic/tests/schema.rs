@@ -9,6 +9,7 @@ macro_rules! messages {
         pub(super) static $name: MessageDescriptor = MessageDescriptor {
             name: concat!("google.protobuf.", $full),
             fields: { const FIELDS: &[FieldDescriptor] = &[$($fields)*]; FIELDS },
+            extensions: &[],
         };
 
         fn $function() -> &'static MessageDescriptor {

@@ -1,0 +1,53 @@
+//! Text over generated descriptors: what is read is what owned messages hold, and prints alike.
+
+use protozero::Message;
+use protozero::text::{Options, PrintOptions, parse, print_bytes};
+
+use crate::golden::{Base, Scope, Three};
+
+/// `text` is read, passes through the owned message `M`, and is printed as it was.
+macro_rules! check {
+    ($message:ident, $text:literal) => {
+        let options = Options::default();
+        let wire = parse($message::DESCRIPTOR, $text.as_bytes(), &options)
+            .unwrap_or_else(|errors| panic!("{errors}"));
+        let owned = $message::decode(&wire).unwrap();
+        let print = PrintOptions { single_line: true, unknown_fields: true, ..Default::default() };
+        let printed = print_bytes($message::DESCRIPTOR, &owned.encode_to_vec(), &print).unwrap();
+        assert_eq!(printed, $text);
+    };
+}
+
+#[test]
+fn groups_maps_and_oneofs() {
+    check!(Base, r#"id: 5 name: "n" Part { weight: 1 Screw { size: 2 } Screw { } } shades: DARK"#);
+    check!(
+        Base,
+        r#"name: "" by_name { key: "a" value: LIGHT } children { key: -1 value { name: "b" } }"#
+    );
+    check!(Base, r#"name: "" Choice { yes: true }"#);
+    check!(Base, r#"name: "" of: LIGHT"#);
+}
+
+#[test]
+fn extensions_of_all_files() {
+    check!(
+        Base,
+        r#"name: "" [cases.ext.Scope.inner] { value: 1 } [cases.ext.Scope.bolt] { length: 2 }"#
+    );
+    check!(
+        Base,
+        r#"name: "" [cases.ext.priority]: 1 [cases.ext.packed_ones]: -1 [cases.ext.packed_ones]: 2"#
+    );
+    check!(Base, r#"name: "" [cases.ext.tags]: "x" [cases.ext.tint]: DARK [cases.ext.tree] { }"#);
+    check!(Scope, "value: -3");
+    let clash = parse(Base::DESCRIPTOR, b"name: '' of: DARK Choice { }", &Options::default());
+    let clash = clash.unwrap_err().to_string();
+    assert!(clash.contains("both are of the oneof `pick`"), "{clash}");
+}
+
+#[test]
+fn presence() {
+    let wire = parse(Three::DESCRIPTOR, b"", &Options::default()).unwrap();
+    assert!(wire.is_empty());
+}
