@@ -1,10 +1,9 @@
-//! The runner's schemas, twice: as our generated code, and as the official compiler's descriptors.
+//! The runner's schemas: as our generated code, and as descriptors, ours and the official compiler's.
 //!
 //! Nothing of them is committed: `CONFORMANCE_INCLUDE` names the folder that came with the runner.
 
-use protozero_codegen::{Config, Faces, Source, generate};
+use protozero_codegen::Source;
 use std::error::Error;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,15 +17,6 @@ const SCHEMAS: &[(&str, &str)] = &[
     ("edition_2023", "google/protobuf/test_messages_edition2023.proto"),
 ];
 
-/// What the dynamic face knows.
-const DESCRIBED: &[&str] = &[
-    "google/protobuf/test_messages_proto2.proto",
-    "google/protobuf/test_messages_proto3.proto",
-    "google/protobuf/test_messages_proto2_editions.proto",
-    "google/protobuf/test_messages_proto3_editions.proto",
-    "google/protobuf/test_messages_edition2023.proto",
-];
-
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=CONFORMANCE_INCLUDE");
@@ -37,35 +27,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let official = protoc_bin_vendored::include_path()?;
 
     let mut modules = String::new();
+    let mut sources = Vec::new();
     for (name, path) in SCHEMAS {
-        let sources = vec![source(include, path)?];
-        for file in generate(&Config {
-            sources,
-            faces: Faces { service: false, ..Faces::ALL },
-            command: "conformance/testee/build.rs".to_owned(),
-            root: format!("crate::schema::{name}"),
-            ..Config::default()
-        })? {
-            let path = out.join(name).join(&file.path);
-            std::fs::create_dir_all(path.parent().unwrap_or(&out))?;
-            std::fs::write(path, file.text)?;
-        }
-        writeln!(
-            modules,
-            "pub mod {name} {{ include!(concat!(env!(\"OUT_DIR\"), \"/{name}/mod.rs\")); }}"
-        )?;
+        let text = std::fs::read_to_string(include.join(path))?;
+        sources.push(Source { path: (*path).to_owned(), text });
+        modules += &builder::module(include, path, "crate::schema", name)?;
     }
     std::fs::write(out.join("schema.rs"), modules)?;
 
+    std::fs::write(out.join("ours.bin"), protozero_codegen::descriptor_set(&sources)?)?;
+
     let mut protoc = Command::new(protoc_bin_vendored::protoc_bin_path()?);
     protoc.arg("-I").arg(include).arg("-I").arg(&official).arg("--include_imports");
-    protoc.arg("--descriptor_set_out").arg(out.join("descriptors.bin")).args(DESCRIBED);
+    protoc.arg("--descriptor_set_out").arg(out.join("official.bin"));
+    protoc.args(SCHEMAS.iter().map(|schema| schema.1));
     let status = protoc.status()?;
     if status.success() { Ok(()) } else { Err(format!("protoc: {status}").into()) }
-}
-
-fn source(folder: &Path, path: &str) -> Result<Source, Box<dyn Error>> {
-    println!("cargo::rerun-if-changed={}", folder.join(path).display());
-    let text = std::fs::read_to_string(folder.join(path)).map_err(|e| format!("{path}: {e}"))?;
-    Ok(Source { path: path.to_owned(), text })
 }

@@ -4,7 +4,10 @@
 //! interoperability; sanitizer, fuzzing and models have one folder each.
 
 use crate::ctx::{Ctx, FEATURES};
-use crate::{Outcome, asan, codegen, fuzz, interop, loom, machine, no_panic, no_std, sim, tidy};
+use crate::{
+    Outcome, asan, codegen, conformance, differential, fuzz, interop, loom, machine, no_panic,
+    no_std, sim, tidy,
+};
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::time::Instant;
@@ -31,6 +34,8 @@ const STEPS: &[Step] = &[
         let arguments = ["--seeds", "200", "--fresh", "20"];
         sim::run(ctx, &arguments.map(str::to_owned))
     }),
+    ("conformance", |ctx| conformance::run(ctx, &[])),
+    ("differential", |ctx| differential::run(ctx, &[])),
     ("interop", |ctx| interop::run(ctx, &[])),
     ("fuzz", |ctx| fuzz::run(ctx, &[])),
 ];
@@ -69,14 +74,14 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         let seconds = began.elapsed().as_secs_f32();
         if let Err(error) = outcome {
             print_tail(&mut log);
-            println!("FAIL  {name:<10} {seconds:>7.1} s");
+            println!("FAIL  {name:<12} {seconds:>7.1} s");
             failures.push(format!("step {name}: {error}\nwhole log: {}", path.display()));
             if !keep_going {
                 break;
             }
             continue;
         }
-        println!("ok    {name:<10} {seconds:>7.1} s");
+        println!("ok    {name:<12} {seconds:>7.1} s");
     }
     if !failures.is_empty() {
         return Err(failures.join("\n"));

@@ -11,6 +11,7 @@ mod ci;
 mod codegen;
 mod conformance;
 mod ctx;
+mod differential;
 mod fuzz;
 mod interop;
 mod loom;
@@ -103,6 +104,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[FACE...]",
         about: "fetch Google's conformance runner and pass it with each face of our code",
         run: conformance::run,
+    },
+    Command {
+        name: "differential",
+        arguments: "[--cases N]",
+        about: "random messages through ours, prost, prost-reflect and rust-protobuf",
+        run: differential::run,
     },
     Command {
         name: "times",

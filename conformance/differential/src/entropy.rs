@@ -6,7 +6,12 @@
 use prost_reflect::{ExtensionDescriptor, FieldDescriptor, Kind, MessageDescriptor};
 
 /// Randomness as a slice, so that proptest can shrink it: no byte left means zero.
-pub struct Entropy<'a>(pub &'a [u8]);
+pub struct Entropy<'a> {
+    bytes: &'a [u8],
+    /// Numbers of more bytes than they need. Not where they may end up among unknown fields, which
+    /// some keep as they came and some write anew.
+    pads: bool,
+}
 
 /// What may come besides plain fields.
 #[derive(Clone, Copy, Debug)]
@@ -87,10 +92,15 @@ const BEGIN: u64 = 3;
 const END: u64 = 4;
 const FIXED32: u64 = 5;
 
-impl Entropy<'_> {
+impl<'a> Entropy<'a> {
+    /// `bytes` of it for messages of that taste.
+    pub const fn new(bytes: &'a [u8], taste: Taste) -> Self {
+        Self { bytes, pads: !taste.nameless }
+    }
+
     fn byte(&mut self) -> u8 {
-        let (first, rest) = self.0.split_first().unwrap_or((&0, &[]));
-        self.0 = rest;
+        let (first, rest) = self.bytes.split_first().unwrap_or((&0, &[]));
+        self.bytes = rest;
         *first
     }
 
@@ -267,7 +277,7 @@ impl Entropy<'_> {
         let start = out.len();
         canonical(value, out);
         // Five bytes are what every reader takes for a tag or a length.
-        if out.len() - start < 5 && self.byte().is_multiple_of(16) {
+        if self.pads && out.len() - start < 5 && self.byte().is_multiple_of(16) {
             if let Some(last) = out.last_mut() {
                 *last |= 0x80;
             }

@@ -48,7 +48,7 @@ pub fn cases(of: &MessageDescriptor, taste: Taste, check: impl Fn(&[u8]) -> Resu
     let entropy = proptest::collection::vec(any::<u8>(), 0..600);
     let outcome = TestRunner::new(config).run(&entropy, |entropy| {
         let mut bytes = Vec::new();
-        Entropy(&entropy).message(of, taste, 0, &mut bytes);
+        Entropy::new(&entropy, taste).message(of, taste, 0, &mut bytes);
         let say = |e| TestCaseError::fail(format!("{e}\nof {}\n{taste:?}\n", hex(&bytes)));
         check(&bytes).map_err(say)
     });

@@ -130,3 +130,50 @@ impl Way for Text {
         self.0.same(one, other)
     }
 }
+
+/// The generated reader, and the generated writer for each field it yields.
+pub struct Copy<M> {
+    through: fn(&[u8]) -> Result<Vec<u8>, String>,
+    owned: Owned<M>,
+}
+
+impl<M: Message> Copy<M> {
+    /// Of the function that does so.
+    pub const fn new(through: fn(&[u8]) -> Result<Vec<u8>, String>) -> Self {
+        Self { through, owned: Owned::new() }
+    }
+}
+
+impl<M: Message> Way for Copy<M> {
+    fn name(&self) -> &'static str {
+        "copy"
+    }
+
+    fn again(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        (self.through)(bytes)
+    }
+
+    fn same(&self, one: &[u8], other: &[u8]) -> Result<(), String> {
+        self.owned.same(&self.again(one)?, &self.again(other)?)
+    }
+
+    fn knows_extensions(&self) -> bool {
+        false
+    }
+}
+
+/// A function for [`Copy::new`], of a module of the schema and a message.
+#[macro_export]
+macro_rules! copy {
+    ($module:ident, $reader:ident, $writer:ident, $copy:ident) => {
+        |bytes: &[u8]| {
+            use protozero::Writer as _;
+            let mut stream = protozero::HeapSink::stream();
+            let mut writer = $crate::ours::$module::$writer::from_scope(stream.root());
+            let reader = $crate::ours::$module::$reader::new(bytes);
+            $crate::ours::$module::copy::$copy(reader, &mut writer).map_err(|e| e.to_string())?;
+            drop(writer);
+            stream.finish().map_err(|e| e.to_string())
+        }
+    };
+}

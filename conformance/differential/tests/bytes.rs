@@ -26,3 +26,13 @@ where
 fn proto3() {
     equal::<ours::sink3::Sink, theirs::sink::three::Sink>("sink.three.Sink");
 }
+
+#[test]
+fn proto2() {
+    equal::<ours::sink2::Sink, theirs::sink::two::Sink>("sink.two.Sink");
+}
+
+#[test]
+fn required() {
+    equal::<ours::sink2::Must, theirs::sink::two::Must>("sink.two.Must");
+}

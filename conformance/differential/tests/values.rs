@@ -2,8 +2,8 @@
 
 use differential::entropy::Taste;
 use differential::peers::{Peer, Prost, Reflect, RustProtobuf};
-use differential::ways::{Dynamic, Owned, Text, Way};
-use differential::{cases, hex, ours, theirs};
+use differential::ways::{Copy, Dynamic, Owned, Text, Way};
+use differential::{cases, copy, hex, ours, theirs};
 use protozero::Message;
 use std::fmt::Debug;
 
@@ -31,25 +31,57 @@ fn agree(name: &str, taste: Taste, ways: &[&dyn Way], peers: &[&dyn Peer]) {
 }
 
 /// What each peer can be asked, one question after the other.
-fn all<M, P>(name: &str)
+fn all<M, P>(name: &str, copy: Copy<M>)
 where
     M: Message,
     P: prost::Message + Default + PartialEq + Debug,
 {
     let (owned, dynamic, text) = (Owned::<M>::new(), Dynamic::new(name), Text::new(name));
     let (prost, reflect, rust) = (Prost::<P>::new(), Reflect::new(name), RustProtobuf::new(name));
-    agree(name, Taste::TAME, &[&owned, &dynamic, &text], &[&prost, &reflect, &rust]);
+    agree(name, Taste::TAME, &[&owned, &copy, &dynamic, &text], &[&prost, &reflect, &rust]);
     // rust-protobuf replaces a message that is met again.
     let merged = Taste { merged: true, ..Taste::TAME };
-    agree(name, Taste { groups: true, ..merged }, &[&owned, &dynamic, &text], &[&prost, &reflect]);
+    agree(
+        name,
+        Taste { groups: true, ..merged },
+        &[&owned, &copy, &dynamic, &text],
+        &[&prost, &reflect],
+    );
     // prost forgets what it does not know, and rust-protobuf in what order it came.
     let unknown = Taste { unknown: true, ..Taste::TAME };
-    agree(name, unknown, &[&owned, &dynamic], &[&prost, &reflect, &rust]);
-    let extensions = Taste { extensions: true, groups: true, unknown: true, ..merged };
-    agree(name, extensions, &[&owned, &dynamic], &[&reflect]);
+    agree(name, unknown, &[&owned, &copy, &dynamic], &[&prost, &reflect, &rust]);
+    let more = Taste { groups: true, unknown: true, ..merged };
+    agree(name, Taste { extensions: true, ..more }, &[&owned, &copy, &dynamic], &[&reflect]);
+    // Where peers differ from each other ours must still agree with itself.
+    let wild = Taste { foreign: true, nameless: true, wide: true, ..more };
+    let ways: [&dyn Way; 3] = [&owned, &copy, &dynamic];
+    cases(&Reflect::new(name).0, wild, |bytes| {
+        for way in ways {
+            let again = way.again(bytes).map_err(|e| format!("{}: {e}", way.name()))?;
+            for other in ways {
+                other.same(bytes, &again).map_err(|e| {
+                    format!("{} wrote {}, {} reads: {e}", way.name(), hex(&again), other.name())
+                })?;
+            }
+        }
+        Ok(())
+    });
 }
 
 #[test]
 fn proto3() {
-    all::<ours::sink3::Sink, theirs::sink::three::Sink>("sink.three.Sink");
+    let copy = copy!(sink3, SinkReader, SinkWriter, copy_Sink);
+    all::<ours::sink3::Sink, theirs::sink::three::Sink>("sink.three.Sink", Copy::new(copy));
+}
+
+#[test]
+fn proto2() {
+    let copy = copy!(sink2, SinkReader, SinkWriter, copy_Sink);
+    all::<ours::sink2::Sink, theirs::sink::two::Sink>("sink.two.Sink", Copy::new(copy));
+}
+
+#[test]
+fn required() {
+    let copy = copy!(sink2, MustReader, MustWriter, copy_Must);
+    all::<ours::sink2::Must, theirs::sink::two::Must>("sink.two.Must", Copy::new(copy));
 }

@@ -5,13 +5,24 @@ use protozero::dynamic::{DynamicMessage, MessageDescriptor, Pool};
 use protozero::text::PrintOptions;
 use std::sync::OnceLock;
 
-const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+/// The official compiler's.
+pub const OFFICIAL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/official.bin"));
+
+/// Our own compiler's.
+pub const OURS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ours.bin"));
+
+/// The pool of `set`, made once and kept in `pool`.
+///
+/// # Errors
+/// Its descriptors are wrong.
+pub fn pool<'p>(set: &[u8], pool: &'p OnceLock<Result<Pool, String>>) -> Result<&'p Pool, Failure> {
+    let pool = pool.get_or_init(|| Pool::decode(set).map_err(|e| e.to_string()));
+    pool.as_ref().map_err(|e| Failure::Serialize(e.clone()))
+}
 
 pub fn convert(name: &str, input: &Input<'_>, output: &Output) -> Result<Vec<u8>, Failure> {
     static POOL: OnceLock<Result<Pool, String>> = OnceLock::new();
-    let pool = POOL.get_or_init(|| Pool::decode(DESCRIPTORS).map_err(|e| e.to_string()));
-    let pool = pool.as_ref().map_err(|e| Failure::Serialize(e.clone()))?;
-    let of = pool.message(name).ok_or(Failure::UnknownMessage)?;
+    let of = pool(OFFICIAL, &POOL)?.message(name).ok_or(Failure::UnknownMessage)?;
     let message = read(of, input).map_err(Failure::Parse)?;
     Ok(match output {
         Output::Binary => message.encode(),

@@ -1,5 +1,6 @@
 //! Three ways through our code from what a request holds to what it asks for.
 
+mod copy;
 mod dynamic;
 mod owned;
 
@@ -30,6 +31,8 @@ pub enum Face {
     Owned,
     /// Dynamic messages.
     Dynamic,
+    /// Generated readers and writers.
+    Copy,
 }
 
 impl Face {
@@ -38,6 +41,7 @@ impl Face {
         match name {
             "owned" => Some(Self::Owned),
             "dynamic" => Some(Self::Dynamic),
+            "copy" => Some(Self::Copy),
             _ => None,
         }
     }
@@ -45,7 +49,7 @@ impl Face {
     /// Whether this face offers the formats at all.
     pub fn takes(self, input: &Input<'_>, output: &Output) -> bool {
         let is_binary = matches!((input, output), (Input::Binary(_), Output::Binary));
-        is_binary || matches!(self, Self::Dynamic)
+        is_binary || !matches!(self, Self::Copy)
     }
 
     /// Reads `input` as message `name` and writes it as `output`.
@@ -60,6 +64,7 @@ impl Face {
     ) -> Result<Vec<u8>, Failure> {
         match self {
             Self::Owned => owned::convert(name, input, output),
+            Self::Copy => copy::convert(name, input, output),
             Self::Dynamic => dynamic::convert(name, input, output),
         }
     }

@@ -1,8 +1,12 @@
-//! Generated structs: `M::decode`, then `M::encode_to_vec`.
+//! Generated structs: `M::decode`, then `M::encode_to_vec`; text by way of our own descriptors.
 
+use super::dynamic::{OURS, pool};
 use super::{Failure, Input, Output};
 use crate::schema::{edition_2023, editions_proto2, editions_proto3, proto2, proto3};
 use protozero::Message;
+use protozero::dynamic::{DynamicMessage, MessageDescriptor, Pool};
+use protozero::text::PrintOptions;
+use std::sync::OnceLock;
 
 pub fn convert(name: &str, input: &Input<'_>, output: &Output) -> Result<Vec<u8>, Failure> {
     let through = match name.strip_prefix("protobuf_test_messages.").unwrap_or_default() {
@@ -14,11 +18,32 @@ pub fn convert(name: &str, input: &Input<'_>, output: &Output) -> Result<Vec<u8>
         "editions.TestAllTypesEdition2023" => through::<edition_2023::TestAllTypesEdition2023>,
         _ => return Err(Failure::UnknownMessage),
     };
-    through(input, output)
+    static POOL: OnceLock<Result<Pool, String>> = OnceLock::new();
+    let of = pool(OURS, &POOL)?.message(name).ok_or(Failure::UnknownMessage)?;
+    through(input, output, of)
 }
 
-fn through<M: Message>(input: &Input<'_>, _output: &Output) -> Result<Vec<u8>, Failure> {
-    let Input::Binary(bytes) = input else { return Err(Failure::UnknownMessage) };
-    let message = M::decode(bytes).map_err(|e| Failure::Parse(e.to_string()))?;
-    message.try_encode_to_vec().map_err(|e| Failure::Serialize(e.to_string()))
+fn through<M: Message>(
+    input: &Input<'_>,
+    output: &Output,
+    of: MessageDescriptor,
+) -> Result<Vec<u8>, Failure> {
+    let bytes = match input {
+        Input::Binary(bytes) => (*bytes).to_vec(),
+        Input::Text(text) => DynamicMessage::from_text(of.clone(), text)
+            .map_err(|e| Failure::Parse(e.to_string()))?
+            .encode(),
+    };
+    let message = M::decode(&bytes).map_err(|e| Failure::Parse(e.to_string()))?;
+    let bytes = message.try_encode_to_vec().map_err(|e| Failure::Serialize(e.to_string()))?;
+    match output {
+        Output::Binary => Ok(bytes),
+        Output::Text { print_unknown } => {
+            let options =
+                PrintOptions { unknown_fields: *print_unknown, ..PrintOptions::default() };
+            let message = DynamicMessage::decode(of, &bytes);
+            let message = message.map_err(|e| Failure::Serialize(e.to_string()))?;
+            Ok(message.to_text_with(&options).into_bytes())
+        }
+    }
 }

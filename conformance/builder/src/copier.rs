@@ -1,0 +1,141 @@
+//! Writes the code that reads a message with its generated reader and writes each field with its
+//! generated writer.
+//!
+//! Such code is what a program that filters or redacts has, and there is nothing generic in it, so
+//! it is made from the generated files themselves: the lines of `rt::reader!` name variants, setters
+//! and kinds, the signature of a setter tells what it takes.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// `pub fn copy_X(from: XReader, to: &mut XWriter)` for each message `X` in the generated `files`,
+/// to stand in a module beside them.
+pub fn copiers(files: &[String]) -> String {
+    let mut out =
+        String::from("use super::*;\nuse protozero::DecodeError;\nuse protozero::rt;\n\n");
+    for file in files {
+        let text = without_comments(file);
+        let setters = setters(&text);
+        for reader in blocks(&text, "rt::reader! {") {
+            copier(&text, reader, &setters, &mut out);
+        }
+    }
+    out
+}
+
+fn copier(text: &str, reader: &str, setters: &Setters, out: &mut String) {
+    let Some((head, body)) = reader.split_once(';') else { return };
+    let Some(name) = head.split([':', ',']).nth(1) else { return };
+    let message = name.trim().trim_end_matches("Reader");
+    // Entries of maps are read like messages, but written by the setter of the map.
+    if !text.contains(&format!("rt::writer!({message}Writer,")) {
+        return;
+    }
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "pub fn copy_{message}(from: {message}Reader<'_>, to: &mut {message}Writer<'_>) \
+         -> Result<(), DecodeError> {{\n    for field in from {{\n        match field? {{"
+    );
+    for line in body.split([';', '{', '}']) {
+        // `Variant(Type) setter = tag as Kind`, and names of sections in between.
+        let Some((left, _)) = line.split_once('=') else { continue };
+        let Some((variant, left)) = left.split_once('(') else { continue };
+        let Some((of, setter)) = left.rsplit_once(')') else { continue };
+        let variant = variant.trim().rsplit([']', ' ', '\n']).next().unwrap_or_default();
+        // Of another file by its whole path; the functions are all in one module.
+        let of = of.trim().rsplit("::").next().unwrap_or_default().trim_end_matches("<'a>");
+        let nested = of.strip_suffix("Reader").unwrap_or_default();
+        // A reader has methods that a writer has not, and a field of their name steps aside.
+        let setter = setter.trim();
+        let takes = |setter: &str| setters.get(&(message.to_owned(), setter.to_owned())).cloned();
+        let setter = if takes(setter).is_some() { setter } else { setter.trim_end_matches('_') };
+        let copy = match takes(setter) {
+            Some(Takes::Value) => format!("drop(to.{setter}(v))"),
+            Some(Takes::Nothing) => format!("copy_{nested}(v, &mut to.{setter}())?"),
+            // Runs of one: a reader must take them as it takes long ones.
+            Some(Takes::Run) => format!("drop(to.{setter}([v]))"),
+            Some(Takes::Entry) => format!(
+                "drop(to.{setter}(v.key()?.unwrap_or_default(), v.value()?.unwrap_or_default()))"
+            ),
+            Some(Takes::EntryOf(value)) => format!(
+                "{{\n                let mut done = Ok(());\n                \
+                 to.{setter}(v.key()?.unwrap_or_default(), |to| for field in v {{\n                    \
+                 done = done.and(match field {{\n                        \
+                 Ok({nested}Field::Value(v)) => copy_{value}(v, to),\n                        \
+                 Ok(_) => Ok(()),\n                        Err(error) => Err(error),\n                    \
+                 }});\n                }});\n                done?;\n            }}"
+            ),
+            None => format!("compile_error!(\"no setter {setter} in {message}\")"),
+        };
+        let _ = writeln!(out, "            {message}Field::{variant}(v) => {copy},");
+    }
+    let _ = writeln!(
+        out,
+        "            {message}Field::Unknown(f) => rt::raw(rt::Writer::scope_mut(to), f.raw),\n        \
+         }}\n    }}\n    Ok(())\n}}\n"
+    );
+}
+
+/// By message and name of a setter.
+type Setters = BTreeMap<(String, String), Takes>;
+
+/// What a setter takes.
+#[derive(Clone)]
+enum Takes {
+    Value,
+    /// It opens a message.
+    Nothing,
+    /// A packed run of values.
+    Run,
+    /// The key and the value of a map.
+    Entry,
+    /// The key, and a function that gets the writer of the value: of this message.
+    EntryOf(String),
+}
+
+fn setters(text: &str) -> Setters {
+    let mut found = Setters::new();
+    for (at, _) in text.match_indices("Writer<'_> {") {
+        let message = text[..at].rsplit(' ').next().unwrap_or_default();
+        let Some(body) = blocks(&text[at..], "{").into_iter().next() else { continue };
+        for function in body.split("pub fn ").skip(1) {
+            let Some((name, rest)) = function.split_once('(') else { continue };
+            let signature = rest.split('{').next().unwrap_or_default();
+            let takes = if signature.contains("values: impl IntoIterator") {
+                Takes::Run
+            } else if let Some((_, value)) = signature.split_once("value: impl FnOnce(&mut ") {
+                let value = value.split("Writer").next().unwrap_or_default();
+                Takes::EntryOf(value.rsplit("::").next().unwrap_or_default().to_owned())
+            } else if signature.contains("key: ") {
+                Takes::Entry
+            } else if signature.contains("value: ") {
+                Takes::Value
+            } else {
+                Takes::Nothing
+            };
+            found.insert((message.to_owned(), name.to_owned()), takes);
+        }
+    }
+    found
+}
+
+/// What stands in braces behind each `start`, which ends in the opening one.
+fn blocks<'t>(text: &'t str, start: &str) -> Vec<&'t str> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices(start) {
+        let body = &text[at + start.len()..];
+        let mut depth = 1;
+        let end = body.find(|c| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            depth == 0
+        });
+        found.extend(end.map(|end| &body[..end]));
+    }
+    found
+}
+
+fn without_comments(text: &str) -> String {
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.fold(String::new(), |all, line| all + line + "\n")
+}

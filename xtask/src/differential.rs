@@ -1,0 +1,25 @@
+//! Random messages of every construct through our code and through the rivals'.
+//!
+//! `conformance/differential` has the schema, the peers and the questions; here is only how many.
+
+use crate::Outcome;
+use crate::ctx::Ctx;
+
+/// Messages per schema and question: five questions about values and one about bytes, of three
+/// messages, make 36,000 in all.
+const CASES: &str = "2000";
+
+pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
+    let cases = match arguments {
+        [] => CASES,
+        [flag, number] if flag == "--cases" => number,
+        _ => return Err("usage: differential [--cases N]".to_owned()),
+    };
+    cases.parse::<u32>().map_err(|e| format!("--cases {cases}: {e}"))?;
+    let mut command = ctx.cargo();
+    command
+        .args(["test", "--manifest-path", "conformance/Cargo.toml", "--package", "differential"])
+        .env("DIFFERENTIAL_CASES", cases)
+        .env("CARGO_TARGET_DIR", ctx.target("conformance")?);
+    ctx.run(&mut command)
+}
