@@ -194,7 +194,7 @@ pub mod reader {
 }
 
 pub mod owned {
-    use protozero::{FixedSink, Message};
+    use protozero::Message;
 
     use super::generated as pb;
 
@@ -202,9 +202,7 @@ pub mod owned {
     sums!(pb::EveryField, pb::TracePacket, pb::CommitDataRequest, r#type);
 
     fn encode(m: &impl Message, to: &mut [u8]) -> usize {
-        let mut stream = FixedSink::stream(to);
-        m.encode_into(&mut stream.root());
-        stream.finish().map_or(0, |written| written.len())
+        m.encode_to_slice(to).expect("the buffer is large enough")
     }
 
     object_codec!(encode, |from| Message::decode(from));
