@@ -122,10 +122,11 @@ fn entry(input: ParseStream<'_>, map: &Ident) -> syn::Result<(Kind, Kind)> {
     }
     inner.parse::<Token![,]>()?;
     let value: Ident = inner.parse()?;
-    let value_kind = kind(&value)?;
-    if value_kind == Kind::Group {
-        return Err(syn::Error::new(value.span(), "protobuf has no maps of groups"));
+    if value == "map" || value == "group" || value == "oneof" {
+        let message = format!("protobuf has no maps of {value}s: put it into a message");
+        return Err(syn::Error::new(value.span(), message));
     }
+    let value_kind = kind(&value)?;
     if !inner.is_empty() {
         return Err(inner.error(EXAMPLE));
     }

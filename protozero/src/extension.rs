@@ -38,7 +38,7 @@ use core::marker::PhantomData;
 use crate::decode::{DecodeContext, Field};
 use crate::encode::Scope;
 use crate::error::{DecodeError, WriteError};
-use crate::message::growth;
+use crate::message::{GROWTH_FREE, GROWTH_MAX};
 use crate::owned::{self, Encode, Encoder, Kind, Packable, Read, ReadRun, encoded};
 use crate::unknown::UnknownFields;
 use crate::wire::tag;
@@ -90,8 +90,9 @@ impl<E, S: Shape> Extension<E, S> {
         fields: impl IntoIterator<Item = Field<'a>>,
     ) -> Result<S::Value, DecodeError> {
         let mut value = S::Value::default();
+        let left = Cell::new(GROWTH_FREE);
         for field in fields.into_iter().filter(|field| field.number == self.number) {
-            let left = Cell::new(growth(field.raw));
+            left.set(left.get().saturating_add(field.raw.len().saturating_mul(GROWTH_MAX)));
             S::merge(&mut value, &field, DecodeContext::new().with_growth(&left))?;
         }
         Ok(value)

@@ -41,10 +41,10 @@ use crate::owned::{Encode, Merge, count, encoded, fill, frame, merge_all, to_vec
 ///
 /// An empty nested message takes two bytes on the wire and a whole struct in memory; without a
 /// bound a small request could ask for gigabytes. Honest messages stay far below it.
-const GROWTH_MAX: usize = 512;
+pub(crate) const GROWTH_MAX: usize = 512;
 
 /// What decoding may allocate for nested messages whatever the size of the input, in bytes.
-const GROWTH_FREE: usize = 4 << 20;
+pub(crate) const GROWTH_FREE: usize = 4 << 20;
 
 /// A place to append encoded messages to.
 pub trait Output {
@@ -81,7 +81,7 @@ impl<S: Sink> Output for StreamOf<S> {
 /// The methods that owned messages and views have in common, given to both under the same names.
 macro_rules! encoding {
     () => {
-        /// Bytes of the encoding of this message.
+        /// Bytes of the encoding of this message, if it has one.
         #[must_use]
         fn encoded_len(&self) -> usize {
             count(self)
@@ -294,6 +294,6 @@ pub trait MessageView<'a>: Encode + Merge<'a> + Default + Clone + PartialEq + De
 }
 
 /// Bytes of memory that decoding `bytes` may take for structs.
-pub(crate) fn growth(bytes: &[u8]) -> usize {
+fn growth(bytes: &[u8]) -> usize {
     bytes.len().saturating_mul(GROWTH_MAX).saturating_add(GROWTH_FREE)
 }

@@ -65,7 +65,7 @@ pub(super) fn check(kind: Kind, inner: &Type, view: bool, diag: &mut Diagnostics
         match kind {
             Kind::String | Kind::Bytes if view => {}
             Kind::String | Kind::Bytes => {
-                diag.at(inner, "a message owns its fields; to borrow, derive MessageView");
+                diag.at(inner, "only a view borrows: derive MessageView and give it a lifetime");
             }
             _ => diag.at(inner, "only strings and bytes can be borrowed"),
         }

@@ -1,0 +1,11 @@
+#[derive(Clone, PartialEq, Debug, Default, MessageView)]
+pub struct Line<'a> {
+    #[pb(string, 1, utf8)]
+    pub text: &'a str,
+    #[pb(bytes, 2)]
+    pub raw: Option<Cow<'a, [u8]>>,
+    #[pb(string, 3)]
+    pub copied: String,
+    #[pb(message, 4, boxed)]
+    pub next: Option<Box<Line<'a>>>,
+}

@@ -1,0 +1,3 @@
+#[derive(Clone, Copy, PartialEq, Debug, Default, Enumeration)]
+#[pb(values(ON = 1))]
+struct Open(u32);

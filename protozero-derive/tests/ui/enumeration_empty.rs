@@ -1,0 +1,2 @@
+#[derive(Clone, Copy, PartialEq, Debug, Enumeration)]
+enum Empty {}

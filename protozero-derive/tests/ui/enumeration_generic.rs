@@ -1,0 +1,4 @@
+#[derive(Clone, Copy, PartialEq, Debug, Default, Enumeration)]
+enum Generic<T> {
+    A,
+}

@@ -1,0 +1,2 @@
+#[derive(Clone, Copy, PartialEq, Debug, Default, Enumeration)]
+struct Open(i32);
