@@ -20,6 +20,7 @@ mod no_panic;
 mod no_std;
 mod report;
 mod sim;
+mod size;
 mod source;
 mod tidy;
 mod times;
@@ -80,6 +81,12 @@ const COMMANDS: &[Command] = &[
         arguments: "",
         about: "show by linking that reader and writers cannot panic",
         run: no_panic::run,
+    },
+    Command {
+        name: "size",
+        arguments: "[--record]",
+        about: "bytes of machine code that writing adds; --record writes docs/benchmarks.md",
+        run: size::run,
     },
     Command {
         name: "fuzz",

@@ -40,6 +40,7 @@ mod store;
 use core::ptr::{self, NonNull};
 
 use self::store::{copy, put, put_tag, put_varint};
+use super::scalar::SMALL;
 use super::slot::{NONE, SLOT_LEN};
 use crate::wire::{tag, varint};
 
@@ -112,6 +113,12 @@ impl Frame {
     pub(super) fn slot(self) -> Option<(u32, u32)> {
         let wide = self.wide_body();
         (self.body != 0).then(|| ((wide >> 32) as u32 - 1, wide as u32 - SLOT_LEN as u32))
+    }
+
+    /// The same of a wide slot, as if it had been narrow: one byte will be enough where it is.
+    pub(super) fn compact(self) -> Self {
+        let narrow = u32::from(self.body != 0);
+        Self { body: self.body.saturating_sub(GROWTH as u64), narrow }
     }
 
     /// Place of the body once its slot is wide.
@@ -392,7 +399,7 @@ impl Ground {
 
     #[inline(always)]
     fn is_narrow(&self, frame: Frame) -> bool {
-        frame.body > self.wide
+        !SMALL && frame.body > self.wide
     }
 
     /// Takes written bytes back so that `used` remain; more than there are changes nothing. No open message
@@ -496,7 +503,8 @@ impl Ground {
         at.append(&self.head.to_ne_bytes());
         self.head = offset;
         self.wide = self.place(at.ptr);
-        Ok((at, Frame { body: self.wide, narrow: 0 }))
+        let frame = Frame { body: self.wide, narrow: 0 };
+        Ok((at, frame))
     }
 
     /// Ends the message of `frame`, whose wide slot is in this range, with `length`. If one byte is enough

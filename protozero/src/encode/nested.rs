@@ -2,6 +2,7 @@
 //! middle of a child does not compile; dropping it stores the length.
 
 use super::cursor::{Cursor, Frame};
+use super::scalar::SMALL;
 use super::stream::Stream;
 use crate::error::WriteError;
 use crate::wire::tag;
@@ -57,8 +58,13 @@ impl<'w> Scope<'w> {
         tag::Encoded::checked(number, tag::LEN).map(|tag| self.open(tag))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
     fn open(&mut self, tag: tag::Encoded) -> Scope<'_> {
+        if SMALL {
+            // With a wide slot, of which one byte remains where that is enough.
+            return self.open_wide(tag, false);
+        }
         match self.at.open(&self.stream.ground, self.frame, tag) {
             Some(open) => {
                 let skew = self.stream.skew;
@@ -81,8 +87,13 @@ impl<'w> Scope<'w> {
     /// Opens message field `N` with a length of four bytes whatever it will be: nothing ever moves.
     #[inline]
     pub fn nested_padded<const N: u32>(&mut self) -> Scope<'_> {
-        let tag = const { tag::Encoded::new(N, tag::LEN) };
-        let open = self.stream.open_padded(self.at.take(), self.frame, tag);
+        self.open_wide(const { tag::Encoded::new(N, tag::LEN) }, true)
+    }
+
+    #[inline]
+    fn open_wide(&mut self, tag: tag::Encoded, padded: bool) -> Scope<'_> {
+        let (at, frame) = self.stream.open_wide(self.at.take(), self.frame, tag);
+        let open = (at, if padded { frame } else { frame.compact() });
         let skew = self.stream.skew_at(&open.0);
         self.child(open, skew)
     }
@@ -112,9 +123,10 @@ impl<'w> Scope<'w> {
         Scope { at, frame, skew, end, parent: Some(&mut self.at), stream: self.stream }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
     fn tag(&mut self, tag: tag::Encoded) {
-        if !self.at.tag(tag) {
+        if SMALL || !self.at.tag(tag) {
             self.at = self.stream.write_tag(self.at.take(), self.frame, tag);
         }
     }
@@ -150,7 +162,8 @@ impl<'w> Scope<'w> {
 }
 
 impl Drop for Scope<'_> {
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
     fn drop(&mut self) {
         match self.end {
             End::Length => {}
@@ -160,7 +173,9 @@ impl Drop for Scope<'_> {
         let Some(parent) = self.parent.take() else {
             return self.stream.end_root(self.at.take());
         };
-        if matches!(self.end, End::Length) && !self.at.close(&self.stream.ground, self.frame) {
+        if matches!(self.end, End::Length)
+            && (SMALL || !self.at.close(&self.stream.ground, self.frame))
+        {
             self.at = self.stream.close_slow(self.at.take(), self.frame, self.skew);
         }
         *parent = self.at.take();

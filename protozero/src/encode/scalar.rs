@@ -7,6 +7,9 @@ use super::stream::Stream;
 use crate::error::WriteError;
 use crate::wire::{tag, varint};
 
+/// Setters are calls, and all take the slow road, which has to be there anyway.
+pub(super) const SMALL: bool = cfg!(feature = "small");
+
 /// Longest string or bytes field (protobuf's own limit).
 const BYTES_MAX: u64 = i32::MAX as u64;
 
@@ -17,9 +20,10 @@ impl Scope<'_> {
         self.varint_tagged(const { tag::Encoded::new(N, tag::VARINT) }, value);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
     pub(super) fn varint_tagged(&mut self, tag: tag::Encoded, value: u64) {
-        if !self.at.varint(tag, value) {
+        if SMALL || !self.at.varint(tag, value) {
             self.at = self.stream.varint_slow(self.at.take(), self.frame, tag, value);
         }
     }
@@ -27,8 +31,13 @@ impl Scope<'_> {
     /// Appends four-byte field `N`.
     #[inline(always)]
     pub fn fixed32<const N: u32>(&mut self, value: u32) {
-        let tag = const { tag::Encoded::new(N, tag::FIXED32) };
-        if !self.at.fixed(tag, value.to_le_bytes()) {
+        self.fixed32_tagged(const { tag::Encoded::new(N, tag::FIXED32) }, value);
+    }
+
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
+    fn fixed32_tagged(&mut self, tag: tag::Encoded, value: u32) {
+        if SMALL || !self.at.fixed(tag, value.to_le_bytes()) {
             let value = u64::from(value);
             self.at = self.stream.fixed_slow::<4>(self.at.take(), self.frame, tag, value);
         }
@@ -37,8 +46,13 @@ impl Scope<'_> {
     /// Appends eight-byte field `N`.
     #[inline(always)]
     pub fn fixed64<const N: u32>(&mut self, value: u64) {
-        let tag = const { tag::Encoded::new(N, tag::FIXED64) };
-        if !self.at.fixed(tag, value.to_le_bytes()) {
+        self.fixed64_tagged(const { tag::Encoded::new(N, tag::FIXED64) }, value);
+    }
+
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
+    fn fixed64_tagged(&mut self, tag: tag::Encoded, value: u64) {
+        if SMALL || !self.at.fixed(tag, value.to_le_bytes()) {
             self.at = self.stream.fixed_slow::<8>(self.at.take(), self.frame, tag, value);
         }
     }
@@ -46,8 +60,13 @@ impl Scope<'_> {
     /// Appends field `N` of `bytes` with their canonical length.
     #[inline(always)]
     pub fn bytes<const N: u32>(&mut self, bytes: &[u8]) {
-        let tag = const { tag::Encoded::new(N, tag::LEN) };
-        if !self.at.bytes(tag, bytes) {
+        self.bytes_tagged(const { tag::Encoded::new(N, tag::LEN) }, bytes);
+    }
+
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
+    fn bytes_tagged(&mut self, tag: tag::Encoded, bytes: &[u8]) {
+        if SMALL || !self.at.bytes(tag, bytes) {
             self.at = self.stream.bytes_slow(self.at.take(), self.frame, tag, bytes);
         }
     }
@@ -66,9 +85,10 @@ impl Scope<'_> {
     }
 
     /// Appends a varint without a tag.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
     pub(super) fn bare_varint(&mut self, value: u64) {
-        if !self.at.bare_varint(value) {
+        if SMALL || !self.at.bare_varint(value) {
             self.at = self.stream.bare_varint_slow(self.at.take(), self.frame, value);
         }
     }
@@ -76,7 +96,7 @@ impl Scope<'_> {
     /// Appends a fixed-width number without a tag.
     #[inline(always)]
     pub(super) fn bare_fixed<const LEN: usize>(&mut self, value: [u8; LEN]) {
-        if !self.at.bare_fixed(value) {
+        if SMALL || !self.at.bare_fixed(value) {
             self.at = self.stream.write(self.at.take(), self.frame, &value);
         }
     }

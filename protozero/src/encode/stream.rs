@@ -276,7 +276,7 @@ impl<S: ?Sized + Sink> StreamOf<S> {
 
     /// Opens a message with a wide slot.
     #[inline(never)]
-    pub(super) fn open_padded(
+    pub(super) fn open_wide(
         &mut self,
         at: Cursor,
         frame: Frame,
