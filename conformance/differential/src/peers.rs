@@ -5,6 +5,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use protobuf::descriptor::field_descriptor_proto::Type;
 use protobuf::descriptor::{DescriptorProto, FileDescriptorSet};
 use protobuf::reflect::{FileDescriptor, MessageDescriptor as PbMessage, ReflectEqMode};
+use protobuf::text_format::{merge_from_str, print_to_string_pretty};
 use protobuf::{Message as _, MessageDyn};
 use std::marker::PhantomData;
 
@@ -28,6 +29,17 @@ pub trait Peer {
     fn keeps_unknown(&self) -> bool {
         false
     }
+}
+
+/// A peer with the text format.
+pub trait Speaks: Peer {
+    /// # Errors
+    /// The bytes are no message.
+    fn print(&self, bytes: &[u8]) -> Result<String, String>;
+
+    /// # Errors
+    /// What the peer has against the text.
+    fn parse(&self, text: &str) -> Result<Vec<u8>, String>;
 }
 
 fn compare<T: PartialEq>(one: T, other: T, show: impl Fn(&T) -> String) -> Result<(), String> {
@@ -98,6 +110,17 @@ impl Peer for Reflect {
     }
 }
 
+impl Speaks for Reflect {
+    fn print(&self, bytes: &[u8]) -> Result<String, String> {
+        self.decode(bytes).map(|m| m.to_text_format())
+    }
+
+    fn parse(&self, text: &str) -> Result<Vec<u8>, String> {
+        let message = DynamicMessage::parse_text_format(self.0.clone(), text);
+        message.map(|m| m.encode_to_vec()).map_err(|e| e.to_string())
+    }
+}
+
 /// rust-protobuf's dynamic messages: unknown fields, but neither groups nor extensions.
 ///
 /// Its dynamic writer drops every zero of a proto3 schema, also where presence shows. So that it
@@ -162,5 +185,17 @@ impl Peer for RustProtobuf {
 
     fn again(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
         again(&self.writer, bytes)
+    }
+}
+
+impl Speaks for RustProtobuf {
+    fn print(&self, bytes: &[u8]) -> Result<String, String> {
+        decode(&self.writer, bytes).map(|m| print_to_string_pretty(&*m))
+    }
+
+    fn parse(&self, text: &str) -> Result<Vec<u8>, String> {
+        let mut message = self.writer.new_instance();
+        merge_from_str(&mut *message, text).map_err(|e| e.to_string())?;
+        message.write_to_bytes_dyn().map_err(|e| e.to_string())
     }
 }

@@ -110,6 +110,19 @@ impl Text {
     pub fn new(name: &str) -> Self {
         Self(Dynamic::new(name))
     }
+
+    /// # Errors
+    /// The bytes are no message.
+    pub fn print(&self, bytes: &[u8]) -> Result<String, String> {
+        self.0.decode(bytes).map(|message| message.to_text())
+    }
+
+    /// # Errors
+    /// The text is no message.
+    pub fn parse(&self, text: &str) -> Result<Vec<u8>, String> {
+        let message = DynamicMessage::from_text(self.0.0.clone(), text);
+        message.map(|message| message.encode()).map_err(|e| e.to_string())
+    }
 }
 
 impl Way for Text {

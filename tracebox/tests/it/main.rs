@@ -3,6 +3,7 @@
 
 mod alone;
 mod daemon;
+mod examples;
 mod failures;
 mod record;
 mod tools;

@@ -1,0 +1,125 @@
+//! Configs people copy: what documents show must parse, and whatever our own files hold that parses
+//! comes back equal when it is printed and read again.
+
+use protos::TraceConfig;
+use protozero::Message as _;
+use protozero::dynamic::{DynamicMessage, MessageDescriptor};
+use protozero::text;
+use std::path::{Path, PathBuf};
+
+/// All files with this extension below `folder`, but nothing built or fetched.
+fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy();
+        if path.is_dir() {
+            if name != "target" && name != "gen" && !name.starts_with('.') {
+                files(&path, extension, found);
+            }
+        } else if path.extension().is_some_and(|e| e == extension) {
+            found.push(path);
+        }
+    }
+}
+
+fn sources(folder: &str, extension: &str) -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut found = Vec::new();
+    files(&root.join(folder), extension, &mut found);
+    found.sort();
+    found.into_iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect()
+}
+
+/// `text` printed and read again, as bytes of both forms of our code.
+fn check(text: &str, place: &Path) -> bool {
+    let Ok(bytes) = text::parse(TraceConfig::DESCRIPTOR, text.as_bytes(), &Default::default())
+    else {
+        return false;
+    };
+    let of = MessageDescriptor::from(TraceConfig::DESCRIPTOR);
+    let message = DynamicMessage::decode(of.clone(), &bytes).unwrap();
+    for single_line in [false, true] {
+        let options = text::PrintOptions { single_line, ..Default::default() };
+        let printed = message.to_text_with(&options);
+        let again = DynamicMessage::from_text(of.clone(), &printed)
+            .unwrap_or_else(|e| panic!("{}: {text}\n{printed}\n{e}", place.display()));
+        assert_eq!(again, message, "{}: {text}\nprinted as\n{printed}", place.display());
+        assert_eq!(again.encode(), bytes, "{}: {text}", place.display());
+    }
+    let owned = TraceConfig::decode(&bytes).unwrap();
+    assert_eq!(TraceConfig::decode(&owned.encode_to_vec()).unwrap(), owned);
+    true
+}
+
+#[test]
+fn configs_in_documents_parse() {
+    for (path, text) in sources(".", "md") {
+        let mut blocks = text.split("\n```");
+        blocks.next();
+        // Of what lies between fences every other one is a block.
+        for block in blocks.step_by(2) {
+            let (language, body) = block.split_once('\n').unwrap_or((block, ""));
+            if matches!(language.trim(), "textproto" | "pbtxt" | "prototext") {
+                assert!(check(body, &path), "{}: does not parse: {body}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn configs_in_our_sources_come_back() {
+    let mut count = 0;
+    for folder in ["tracebox", "tracing-core", "xtask"] {
+        for (path, text) in sources(folder, "rs") {
+            for literal in literals(&text) {
+                if literal.contains("buffers") || literal.contains("data_sources") {
+                    count += usize::from(check(&literal, &path));
+                }
+            }
+        }
+    }
+    assert!(count >= 10, "only {count} configs found: has their form changed?");
+}
+
+/// String literals, good enough for texts without escapes but `\n` and `\"`.
+fn literals(source: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = source;
+    while let Some(at) = rest.find('"') {
+        let hashes = rest[..at].len() - rest[..at].trim_end_matches('#').len();
+        let is_raw = rest[..at - hashes].ends_with('r');
+        let body = &rest[at + 1..];
+        let end = if is_raw {
+            body.find(&format!("\"{}", "#".repeat(hashes)))
+        } else {
+            let mut escaped = false;
+            body.find(|c| {
+                let ends = c == '"' && !escaped;
+                escaped = c == '\\' && !escaped;
+                ends
+            })
+        };
+        let Some(end) = end else { break };
+        let text = &body[..end];
+        // A backslash at the end of a line leaves out what is before the next word.
+        let text = if is_raw { text.to_owned() } else { unescaped(text) };
+        found.push(text);
+        rest = &body[end + 1..];
+    }
+    found
+}
+
+fn unescaped(text: &str) -> String {
+    let mut out = String::new();
+    let mut parts = text.split('\\');
+    out.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        match part.chars().next() {
+            Some('n') => out.extend(["\n", &part[1..]]),
+            Some('"') => out.push_str(part),
+            Some('\n') => out.push_str(part.trim_start()),
+            _ => out.extend(["\\", part]),
+        }
+    }
+    out
+}
