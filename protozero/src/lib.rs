@@ -120,7 +120,7 @@ pub use error::{DecodeError, DecodeErrorKind, WriteError};
 #[cfg(feature = "alloc")]
 pub use extension::{Extendable, Extension};
 #[cfg(feature = "alloc")]
-pub use message::{Message, MessageView, Output};
+pub use message::{Append, Message, MessageView};
 #[cfg(feature = "derive")]
 pub use protozero_derive::{Enumeration, Message, MessageView, Oneof};
 pub use rt::Writer;

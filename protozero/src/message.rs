@@ -46,33 +46,39 @@ pub(crate) const GROWTH_MAX: usize = 512;
 /// What decoding may allocate for nested messages whatever the size of the input, in bytes.
 pub(crate) const GROWTH_FREE: usize = 4 << 20;
 
-/// A place to append encoded messages to.
-pub trait Output {
+/// A place to append encoded messages to: a vector, a stream, and with the feature `bytes` every
+/// `bytes::BufMut`.
+pub trait Append {
     /// Appends one encoded message.
     ///
     /// # Errors
-    /// [`WriteError`] if it has no room.
-    fn append(&mut self, message: &[u8]) -> Result<(), WriteError>;
+    /// [`WriteError`] if it has no room; nothing is appended then.
+    fn append_message(&mut self, message: &[u8]) -> Result<(), WriteError>;
 }
 
-impl Output for Vec<u8> {
-    fn append(&mut self, message: &[u8]) -> Result<(), WriteError> {
+#[cfg(not(feature = "bytes"))]
+impl Append for Vec<u8> {
+    fn append_message(&mut self, message: &[u8]) -> Result<(), WriteError> {
         self.extend_from_slice(message);
         Ok(())
     }
 }
 
 #[cfg(feature = "bytes")]
-impl Output for bytes::BytesMut {
-    fn append(&mut self, message: &[u8]) -> Result<(), WriteError> {
-        self.extend_from_slice(message);
+impl<B: bytes::BufMut> Append for B {
+    fn append_message(&mut self, message: &[u8]) -> Result<(), WriteError> {
+        let capacity = self.remaining_mut();
+        if capacity < message.len() {
+            return Err(WriteError::Full { capacity });
+        }
+        self.put_slice(message);
         Ok(())
     }
 }
 
 /// Each message is a root message of the stream.
-impl<S: Sink> Output for StreamOf<S> {
-    fn append(&mut self, message: &[u8]) -> Result<(), WriteError> {
+impl<S: Sink> Append for StreamOf<S> {
+    fn append_message(&mut self, message: &[u8]) -> Result<(), WriteError> {
         self.root().raw(message);
         self.error().map_or(Ok(()), Err)
     }
@@ -109,13 +115,13 @@ macro_rules! encoding {
             }
         }
 
-        /// Appends the encoding of this message to a vector, a stream or another [`Output`].
+        /// Appends the encoding of this message to a vector, a stream or another [place](Append).
         ///
         /// # Errors
         /// As [`try_encode_to_vec`](Self::try_encode_to_vec), and those of the output; nothing is
         /// appended then.
-        fn encode(&self, output: &mut impl Output) -> Result<(), WriteError> {
-            encoded(self, false, |bytes| output.append(bytes))
+        fn encode(&self, output: &mut impl Append) -> Result<(), WriteError> {
+            encoded(self, false, |bytes| output.append_message(bytes))
         }
 
         /// Writes the encoding of this message to the front of `buffer`; its length in bytes.
@@ -147,8 +153,8 @@ macro_rules! encoding {
         ///
         /// # Errors
         /// As [`encode`](Self::encode).
-        fn encode_length_delimited(&self, output: &mut impl Output) -> Result<(), WriteError> {
-            encoded(self, true, |bytes| output.append(bytes))
+        fn encode_length_delimited(&self, output: &mut impl Append) -> Result<(), WriteError> {
+            encoded(self, true, |bytes| output.append_message(bytes))
         }
 
         /// The length of this message, as a varint, and the message.

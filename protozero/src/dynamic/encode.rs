@@ -79,7 +79,7 @@ fn item(schema: &Schema, number: u32, message: &DynamicMessage, out: &mut Encode
 fn field(schema: &Schema, data: &FieldData, value: &Value, out: &mut Encoder<'_>) {
     match value {
         Value::List(values) if data.packed => {
-            let end = out.len();
+            let end = out.written();
             for value in values.iter().rev() {
                 bare(data.ty, value, out);
             }
@@ -98,7 +98,7 @@ fn field(schema: &Schema, data: &FieldData, value: &Value, out: &mut Encoder<'_>
                 return;
             };
             for (key, value) in entries.iter().rev() {
-                let end = out.len();
+                let end = out.written();
                 single(schema, value_data, value, out);
                 single(schema, key_data, &key.clone().into(), out);
                 out.run(data.number, end);

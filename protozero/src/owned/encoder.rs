@@ -50,7 +50,7 @@ impl<'b> Encoder<'b> {
 
     /// Bytes written and counted so far.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub fn written(&self) -> usize {
         (self.capacity - self.free.len()).saturating_add(self.counted)
     }
 
@@ -68,8 +68,10 @@ impl<'b> Encoder<'b> {
     fn finish(self) -> Result<usize, WriteError> {
         match self.error {
             Some(error) => Err(error),
-            None if self.len() > BYTES_MAX => Err(WriteError::TooLong { len: self.len() as u64 }),
-            None => Ok(self.len()),
+            None if self.written() > BYTES_MAX => {
+                Err(WriteError::TooLong { len: self.written() as u64 })
+            }
+            None => Ok(self.written()),
         }
     }
 
@@ -89,7 +91,7 @@ impl<'b> Encoder<'b> {
     /// Counts bytes, and gives up those written: the buffer is too short.
     #[inline(never)]
     fn count(&mut self, len: usize) {
-        self.counted = self.len().saturating_add(len);
+        self.counted = self.written().saturating_add(len);
         self.capacity = 0;
         self.free = &mut [];
     }
@@ -221,7 +223,7 @@ impl<'b> Encoder<'b> {
             return None;
         }
         self.depth += 1;
-        Some(self.len())
+        Some(self.written())
     }
 
     /// Puts length and tag in front of all that was written since `end`.
@@ -234,7 +236,7 @@ impl<'b> Encoder<'b> {
     /// As [`Encoder::close`] for what is no message.
     #[inline]
     pub fn run(&mut self, number: u32, end: usize) {
-        self.length(number, self.len().saturating_sub(end));
+        self.length(number, self.written().saturating_sub(end));
     }
 
     #[inline]
@@ -257,7 +259,7 @@ impl<'b> Encoder<'b> {
 pub(crate) fn count(message: &impl Encode) -> usize {
     let mut out = Encoder::new(&mut []);
     message.encode_fields(&mut out);
-    out.len()
+    out.written()
 }
 
 /// Encodes `message` and, if `framed`, its length in front, into the end of `buffer`; the bytes that
@@ -273,7 +275,7 @@ pub(crate) fn fill(
     let mut out = Encoder::new(buffer);
     message.encode_fields(&mut out);
     if framed {
-        out.bare_varint(out.len() as u64);
+        out.bare_varint(out.written() as u64);
     }
     out.finish()
 }

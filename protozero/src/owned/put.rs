@@ -38,7 +38,7 @@ pub fn put_packed<K: Packable>(out: &mut Encoder<'_>, number: u32, values: &[K::
     if values.is_empty() {
         return;
     }
-    let end = out.len();
+    let end = out.written();
     for value in values.iter().rev() {
         K::put_bare(out, value);
     }

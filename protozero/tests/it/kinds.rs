@@ -14,7 +14,7 @@ enum Gear {
     #[default]
     Neutral,
     #[pb(name = "GEAR_FIRST")]
-    FirstGear = 5,
+    First = 5,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Enumeration)]
@@ -53,7 +53,7 @@ fn enumerations_by_derive() {
     assert_eq!(Gear::VALUES, [("REVERSE", -1), ("NEUTRAL", 0), ("GEAR_FIRST", 5)]);
     assert_eq!(Gear::try_from_i32(-1), Some(Gear::Reverse));
     assert_eq!((Gear::try_from_i32(1), Gear::from_i32(1)), (None, Gear::Neutral));
-    assert_eq!((Gear::FirstGear.to_i32(), Gear::FirstGear.name()), (5, Some("GEAR_FIRST")));
+    assert_eq!((Gear::First.to_i32(), Gear::First.name()), (5, Some("GEAR_FIRST")));
     assert_eq!(Level::TOP, Level::HIGH);
     assert_eq!((Level(9).name(), Level::BELOW.name()), (None, Some("BELOW")));
     assert_eq!(Level::from_name("TOP"), Some(Level(3)));
@@ -74,11 +74,11 @@ fn closed_enumerations_keep_strangers_aside() {
         assert_eq!((car.gear, &car.pick), (None, &None));
     }
     let car = Car::decode(b"\x10\x05\x10\x02\x1a\x04\x00\x02\x05\x03").unwrap();
-    assert_eq!(car.gears, [Gear::FirstGear]);
-    assert_eq!(car.packed, [Gear::Neutral, Gear::FirstGear]);
+    assert_eq!(car.gears, [Gear::First]);
+    assert_eq!(car.packed, [Gear::Neutral, Gear::First]);
     // A stranger does not unset the member that was met before it.
     let car = Car::decode(b"\x28\x05\x28\x01").unwrap();
-    assert_eq!(car.pick, Some(Pick::Gear(Gear::FirstGear)));
+    assert_eq!(car.pick, Some(Pick::Gear(Gear::First)));
     check(b"\x38\x09", Car { level: Level(9), ..Car::default() });
 }
 
@@ -226,7 +226,7 @@ struct Texts {
     raw: Option<Vec<u8>>,
     #[pb(float, 12, default = f32::INFINITY)]
     far: Option<f32>,
-    #[pb(enumeration, 13, default = Gear::FirstGear)]
+    #[pb(enumeration, 13, default = Gear::First)]
     gear: Option<Gear>,
 }
 
@@ -262,7 +262,7 @@ fn texts_defaults_and_what_is_required() {
     let texts = Texts::default();
     assert_eq!((texts.number_or_default(), texts.type_or_default()), (-7, "seven"));
     assert_eq!((texts.raw_or_default(), texts.far_or_default()), (&b"\x07"[..], f32::INFINITY));
-    assert_eq!(texts.gear_or_default(), Gear::FirstGear);
+    assert_eq!(texts.gear_or_default(), Gear::First);
     assert_eq!(Texts { number: Some(1), ..texts }.number_or_default(), 1);
 }
 
@@ -334,4 +334,9 @@ fn bytes_of_the_bytes_crate() {
     let mut buffer = bytes::BytesMut::new();
     blobs.encode(&mut buffer).unwrap();
     assert_eq!(buffer, blobs.encode_to_vec());
+    let mut slice = [0; 9];
+    let mut left = &mut slice[..];
+    blobs.encode(&mut left).unwrap();
+    assert_eq!(left.len(), 1);
+    assert_eq!(blobs.encode(&mut left), Err(protozero::WriteError::Full { capacity: 1 }));
 }
